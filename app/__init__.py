@@ -1,0 +1,1 @@
+"""The page. `python app.py` opens it; only `session` reaches the decoder, and lazily."""

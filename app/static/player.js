@@ -1,0 +1,154 @@
+// What the reader looks at: the clock of the replay, the chosen round, and whether they are stale.
+(() => {
+  "use strict";
+  const G = window.GLANCE;
+  if (G.player) return;
+  const SLOW_MS = 10000; // length of the slow-motion replay
+  const SHORT_MS = 5000; // lanes shorter than this are replayed after the run
+  const HOLD_MS = 1400; // pause on the longest accepted block
+
+  const player = {
+    now: Infinity, rate: 1, playing: false, follow: true, round: null, source: "recorded", phase: "idle",
+    spot: null,
+  };
+  G.player = player;
+  let frame = 0, last = 0, hold = 0, ended = null, pending = null;
+
+  player.span = () => Math.max(0, ...[...G.trace.lanes.values()].map((lane) => lane.rounds.at(-1)?.end || 0));
+  player.longest = () => (G.trace.focus()?.rounds || [])
+    .reduce((best, step) => (step.accepted > (best?.accepted || 0) ? step : best), null);
+
+  // --- the chosen round -------------------------------------------------------------------
+  const choose = (step) => {
+    if (step === player.round) return;
+    player.round = step;
+    G.emit("round", step);
+  };
+  const newest = () => {
+    const rounds = G.trace.focus()?.rounds || [];
+    if (player.now === Infinity) return rounds.at(-1) || null;
+    return rounds.filter((step) => step.end <= player.now).at(-1) || rounds[0] || null;
+  };
+  player.pick = (step) => { player.follow = false; choose(step); G.emit("follow"); };
+  player.live = () => { player.follow = true; choose(newest()); G.emit("follow"); };
+
+  // --- the clock of the replay -------------------------------------------------------------
+  player.stop = () => {
+    cancelAnimationFrame(frame);
+    player.playing = false;
+    player.spot = null;
+    player.now = Infinity;
+    G.emit("time");
+    if (player.follow) choose(newest());
+  };
+  player.play = (rate) => {
+    if (!player.span()) return;
+    cancelAnimationFrame(frame);
+    Object.assign(player, { rate, playing: true, now: 0, follow: true, spot: null });
+    hold = 0;
+    last = performance.now();
+    G.emit("follow");
+    frame = requestAnimationFrame(tick);
+  };
+  player.slowly = () => player.play(player.span() / SLOW_MS);
+
+  const tick = (stamp) => {
+    const passed = Math.min(stamp - last, 100);
+    last = stamp;
+    if (hold > 0) {
+      hold -= passed;
+    } else {
+      player.now += passed * player.rate;
+      const best = player.longest();
+      if (player.rate < 1 && best?.accepted > 1 && player.spot !== best && player.now >= best.end) {
+        player.now = best.end;
+        player.spot = best;
+        hold = HOLD_MS;
+      }
+    }
+    if (player.follow) choose(newest());
+    G.emit("time");
+    if (player.now > player.span()) player.stop();
+    else frame = requestAnimationFrame(tick);
+  };
+
+  // --- what comes from the server ----------------------------------------------------------
+  const autoplay = () => {
+    if (G.calm() || ended === G.trace.run || !G.trace.complete()) return;
+    const live = player.source === "live";
+    if (live && (player.phase !== "done" || player.span() >= SHORT_MS)) return;
+    ended = G.trace.run;
+    clearTimeout(pending);
+    pending = setTimeout(player.slowly, live ? 900 : 400);
+  };
+  G.on("trace", ({ fresh }) => {
+    if (fresh) {
+      cancelAnimationFrame(frame);
+      clearTimeout(pending);
+      Object.assign(player, { now: Infinity, playing: false, follow: true, round: null, spot: null });
+      ended = null;
+      G.emit("follow");
+    }
+    if (player.follow) choose(newest());
+    checkStale();
+    autoplay();
+  });
+
+  // A run that was stopped or replaced may still have news on their way: they are dropped.
+  const late = ({ run, source }) => {
+    const { dropped } = G.trace;
+    const stored = source === "recorded" || source === "opened";
+    if (stored) dropped.delete(run);
+    else if (dropped.has(run)) return true;
+    if (player.current && player.current !== run) dropped.add(player.current);
+    player.current = stored ? null : run;
+    return false;
+  };
+
+  G.region("state", ({ root, props, watch }) => {
+    const show = () => {
+      const state = G.parse(props.value) || {};
+      if (late(state)) return;
+      player.source = state.source || player.source;
+      player.asked = state.asked ?? player.asked;
+      player.phase = state.phase || "idle";
+      root.textContent = state.text || "";
+      root.dataset.level = state.level || "info";
+      document.body.classList.toggle("g-running", ["running", "waiting"].includes(player.phase));
+      G.emit("state");
+      autoplay();
+    };
+    watch("value", show);
+    show();
+  });
+
+  // --- results of another image or question are greyed -------------------------------------
+  const question = () => document.querySelector("#g-question textarea");
+  const checkStale = () => {
+    const header = G.trace.header;
+    const typed = question()?.value.trim();
+    const other = header && typed !== undefined
+      && (typed !== (player.asked || "").trim() || G.page?.sha256 !== header.image?.sha256);
+    const stale = !!other && player.source !== "opened";
+    if (stale === document.body.classList.contains("g-stale")) return;
+    document.body.classList.toggle("g-stale", stale);
+    if (stale && player.playing) player.stop();
+    G.emit("stale");
+  };
+  document.addEventListener("input", (event) => event.target === question() && checkStale());
+  G.on("page", () => setTimeout(checkStale, 60));
+  G.on("state", () => setTimeout(checkStale, 60));
+
+  // --- keys, unless someone is typing ------------------------------------------------------
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.("input, textarea, select, button, summary, [contenteditable], [role=slider], .g-strip")) return;
+    const rounds = G.trace.focus()?.rounds || [];
+    const at = rounds.indexOf(player.round);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: rounds.length - 1 }[event.key];
+    if (to !== undefined && rounds[to]) player.pick(rounds[to]);
+    else if (event.key === " ") player.playing ? player.stop() : player.slowly();
+    else return;
+    event.preventDefault();
+  });
+})();

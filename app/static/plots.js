@@ -1,0 +1,246 @@
+// Plotly views: figures come finished from Python, this draws them on one div each, with the
+// page's colours, at most four times a second, never while a pointer is down.
+(() => {
+  "use strict";
+  const G = window.GLANCE;
+  if (G.plots) return;
+  const { el } = G;
+  const GAP = 250; // ms between two redraws of one view
+  const CONFIG = { displaylogo: false, responsive: true, scrollZoom: false, doubleClick: "reset+autosize",
+    modeBarButtonsToRemove: ["lasso2d", "select2d", "toImage"] };
+  const views = [];
+  G.plots = { views, redraws: 0 };
+
+  // --- one scheduler for the page: newest figure wins, one view a frame -----------------------
+  let down = false, timer = 0;
+  addEventListener("pointerdown", () => { down = true; }, true);
+  for (const name of ["pointerup", "pointercancel"]) {
+    addEventListener(name, () => { down = false; schedule(0); }, true);
+  }
+  document.addEventListener("visibilitychange", () => schedule(0));
+  const schedule = (wait) => {
+    if (timer && wait) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => requestAnimationFrame(turn), wait);
+  };
+  const turn = () => {
+    timer = 0;
+    if (down || document.hidden || !window.Plotly) return window.Plotly ? undefined : schedule(100);
+    const now = performance.now();
+    const waiting = views.filter((view) => view.next);
+    const due = waiting.filter((view) => now >= view.notBefore);
+    if (due.length) {
+      due.sort((a, b) => a.drawn - b.drawn);
+      due[0].draw();
+    }
+    const rest = views.filter((view) => view.next);
+    if (rest.length) schedule(Math.max(16, Math.min(...rest.map((view) => view.notBefore)) - now));
+  };
+
+  // --- colours by role -------------------------------------------------------------------------
+  const palette = () => {
+    const style = getComputedStyle(document.body);
+    return (name) => style.getPropertyValue(`--g-${name}`).trim() || style.getPropertyValue("--g-muted").trim();
+  };
+  const dress = (figure) => {
+    const colour = palette();
+    const font = { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("muted") };
+    const data = figure.data.map((trace) => {
+      const role = trace.meta?.role;
+      if (trace.type === "bar") {
+        const pattern = { ...trace.marker?.pattern, fgcolor: colour("card"), fillmode: "overlay" };
+        return { ...trace, marker: { ...trace.marker, color: colour(role), pattern, line: { width: 0 } } };
+      }
+      if (!trace.meta?.nodes) return { ...trace, line: { ...trace.line, color: colour(role) } };
+      const solid = role === "accepted" || role === "bonus";
+      const tint = role === "root" ? colour("ink") : colour(role);
+      return {
+        ...trace,
+        marker: { ...trace.marker, color: solid || role === "root" ? tint : colour("card"), line: { ...trace.marker.line, color: tint } },
+        textfont: { size: 11, family: "ui-monospace, monospace", color: solid || role === "root" ? colour("card") : tint },
+      };
+    });
+    const axis = (given) => ({
+      ...given, gridcolor: colour("line"), linecolor: colour("line"), zerolinecolor: colour("line"), automargin: true,
+      title: { ...given?.title, font, standoff: 8 }, tickfont: font,
+    });
+    const shapes = (figure.layout.shapes || []).map((shape) => (shape.type === "rect"
+      ? { ...shape, fillcolor: colour(shape.name) } : { ...shape, line: { ...shape.line, color: colour(shape.name) } }));
+    const hoverlabel = { bgcolor: colour("card"), bordercolor: colour("line"), font: { ...font, color: colour("ink") }, align: "left" };
+    const layout = { ...figure.layout, font, shapes, hoverlabel, autosize: true,
+      legend: { ...figure.layout.legend, font }, xaxis: axis(figure.layout.xaxis), yaxis: axis(figure.layout.yaxis) };
+    return { data, layout };
+  };
+
+  class View {
+    constructor(name, root) {
+      Object.assign(this, { name, root, next: null, shown: null, notBefore: 0, drawn: 0, zoom: {}, run: null });
+      this.div = root.querySelector(".g-plot");
+      this.caption = root.querySelector(".g-plot-caption");
+      this.mark = el("div", { class: "g-mark", hidden: true });
+      this.div.parentNode.append(this.mark);
+      views.push(this);
+    }
+    want(figure) {
+      if (!figure) return;
+      this.next = figure;
+      schedule(0);
+    }
+    // The reader's zoom outlives every figure, and the start of a new live run: Plotly itself
+    // keeps it only while uirevision, the run, stays.
+    carry(layout) {
+      if (layout.uirevision !== this.run && G.player.source !== "live") this.zoom = {};
+      this.run = layout.uirevision;
+      for (const [axis, range] of Object.entries(this.zoom)) {
+        layout[axis] = { ...layout[axis], range, autorange: false };
+      }
+    }
+    draw() {
+      const figure = this.next;
+      this.next = null;
+      this.shown = figure;
+      const started = performance.now();
+      const { data, layout } = dress(figure);
+      this.carry(layout);
+      window.Plotly.react(this.div, data, layout, CONFIG);
+      G.plots.redraws += 1;
+      if (!this.wired) this.wire();
+      this.caption.textContent = figure.layout.meta?.caption || "";
+      this.div.dataset.nodes = data.filter((t) => t.meta?.nodes).reduce((n, t) => n + t.x.length, 0);
+      const cost = performance.now() - started;
+      this.drawn = performance.now();
+      this.notBefore = this.drawn + Math.max(GAP, 4 * cost);
+      this.place();
+      this.root.dispatchEvent(new Event("drawn"));
+    }
+    wire() {
+      this.wired = true;
+      this.div.on("plotly_relayout", (change) => {
+        for (const axis of ["xaxis", "yaxis"]) {
+          const range = change[`${axis}.range`] || [change[`${axis}.range[0]`], change[`${axis}.range[1]`]];
+          if (range[0] !== undefined) this.zoom[axis] = [...range];
+          if (change[`${axis}.autorange`]) delete this.zoom[axis];
+        }
+        this.place();
+      });
+      this.div.on("plotly_click", (event) => this.pick(event.points[0].x));
+    }
+    pick(x) {
+      const span = (this.shown?.layout.meta?.spans || []).find(([, from, to]) => x >= from && x <= to);
+      const step = span && G.trace.focus()?.rounds.find((each) => each.r === span[0]);
+      if (step) G.player.pick(step);
+    }
+    // The chosen round is marked by one element over the plot: moving it redraws nothing.
+    place() {
+      const span = (this.shown?.layout.meta?.spans || []).find(([r]) => r === G.player.round?.r);
+      const full = this.div._fullLayout;
+      this.mark.hidden = !span || !full?.xaxis;
+      if (this.mark.hidden) return;
+      const { xaxis, _size: size } = full;
+      const clamp = (x) => Math.min(Math.max(xaxis.l2p(x), 0), xaxis._length);
+      const [left, right] = [clamp(span[1]), clamp(span[2])];
+      this.mark.hidden = right <= left;
+      Object.assign(this.mark.style, { left: `${size.l + left}px`, width: `${right - left}px`, top: `${size.t}px`, height: `${size.h}px` });
+    }
+  }
+
+  G.on("theme", () => views.forEach((view) => view.shown && view.want(view.next || view.shown)));
+  G.on("round", () => views.forEach((view) => view.place()));
+  addEventListener("resize", () => setTimeout(() => views.forEach((view) => view.place()), 200));
+
+  // --- figures of whole lanes: prefix and entropy -------------------------------------------------
+  const streamed = (view, { props, watch }, onValue) => {
+    let latest = G.parse(props.value);
+    // A figure may arrive before its trace does; one of an older run never shows.
+    const show = () => {
+      if (latest?.run !== G.trace.run) return;
+      const value = latest;
+      latest = null;
+      onValue(value);
+    };
+    watch("value", () => { latest = G.parse(props.value); show(); });
+    G.on("trace", show);
+    show();
+  };
+  const whole = (kind, rows) => G.region(kind, (handles) => {
+    const view = new View(kind, handles.root);
+    twin(view, rows);
+    streamed(view, handles, (value) => view.want(value.figure));
+  });
+
+  // --- the tree: of the chosen round, asked from the server unless it came with the stream -------
+  G.region("tree", (handles) => {
+    const view = new View("tree", handles.root);
+    const known = new Map();
+    let asking = false, wanted = null;
+    const key = (step) => `${step.lane.name} ${step.r}`;
+    const ask = async () => {
+      if (asking || !wanted) return;
+      const step = wanted;
+      wanted = null;
+      asking = true;
+      const run = G.trace.run;
+      const figure = G.parse(await handles.server.tree_of(step.raw).catch(() => null));
+      if (figure && run === G.trace.run) {
+        known.set(key(step), figure);
+        if (G.player.round === step) view.want(figure);
+      }
+      setTimeout(() => { asking = false; ask(); }, GAP);
+    };
+    const choose = (step) => {
+      if (!step?.verbs.build) return;
+      if (known.has(key(step))) { view.want(known.get(key(step))); return; }
+      wanted = step;
+      ask();
+    };
+    twin(view, treeList);
+    G.on("trace", ({ fresh }) => fresh && known.clear());
+    G.on("round", choose);
+    streamed(view, handles, ({ figure }) => {
+      const r = figure.layout.meta?.round;
+      if (r === undefined) view.want(figure);
+      else known.set(`${G.trace.focus()?.name} ${r}`, figure);
+      choose(G.player.round);
+    });
+    choose(G.player.round);
+  });
+
+  // --- text twins: the same content without a picture ----------------------------------------------
+  const twin = (view, make) => {
+    const details = view.root.querySelector("details");
+    const body = view.root.querySelector(".g-twin");
+    const fill = () => details.open && body.replaceChildren(make() || "Nothing yet.");
+    details.addEventListener("toggle", fill);
+    view.root.addEventListener("drawn", fill);
+    G.on("round", fill);
+  };
+  const tokenText = (token) => G.glyphs(token.text);
+  const table = (heads, rows) => el("table", {},
+    el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))),
+    el("tbody", {}, ...rows.map((cells) => el("tr", {}, ...cells.map((cell) => el("td", {}, String(cell)))))));
+  const treeList = () => {
+    const step = G.player.round;
+    const tree = step?.verbs.build?.tree;
+    if (!tree) return null;
+    const path = new Set(step.verbs.accept?.verdict.path || []);
+    const lists = [el("ul")];
+    tree.parent.forEach((parent, node) => {
+      const fate = node === 0 ? "root" : path.has(node) ? "accepted" : "rejected";
+      const p = step.verbs.verify?.p_target[node];
+      const words = node ? `, drafter ${tree.p_draft[node]}, target ${p}` : "";
+      const item = el("li", { class: `g-${fate}` }, el("code", {}, G.glyphs(tree.text[node])), ` ${fate}${words}`);
+      const home = parent < 0 ? lists[0] : lists[parent + 1] || lists[0];
+      home.append(item);
+      const inner = el("ul");
+      item.append(inner);
+      lists[node + 1] = inner;
+    });
+    const bonus = step.verbs.accept?.verdict.bonus;
+    if (bonus) lists[0].append(el("li", { class: "g-bonus" }, el("code", {}, G.glyphs(bonus.text)), " bonus token, after the accepted path"));
+    return lists[0];
+  };
+  whole("prefix", () => table(["round", "accepted", "tokens", "text"], (G.trace.focus()?.rounds || []).map((step) =>
+    [step.r, step.accepted, step.to - step.from, step.lane.tokens.slice(step.from, step.to).map(tokenText).join("")])));
+  whole("entropy", () => table(["token", "text", "origin", "nats"], (G.trace.focus()?.tokens || []).map((token) =>
+    [token.index, tokenText(token), token.corrected ? "corrected" : token.origin, Number(token.h).toFixed(3)])));
+})();

@@ -1,0 +1,55 @@
+"""The frame that all figures share. Axes, fonts and colours are the style sheet's business."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Figure = dict[str, Any]
+
+
+def figure(
+    data: list[dict[str, Any]],
+    run: str,
+    x_title: str,
+    y_title: str,
+    *,
+    caption: str,
+    shapes: list[dict[str, Any]] | None = None,
+    meta: dict[str, Any] | None = None,
+    layout: dict[str, Any] | None = None,
+) -> Figure:
+    """A figure whose zoom outlives its updates: `uirevision` is the run's id.
+
+    Args:
+        caption: one sentence in plain words, drawn beside the figure and read by screen readers.
+        meta: what the page needs to mark a chosen round.
+    """
+    return {
+        "data": data,
+        "layout": {
+            "uirevision": run,
+            "template": "none",
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "margin": {"l": 46, "r": 10, "t": 8, "b": 38},
+            "hovermode": "closest",
+            "legend": {
+                "traceorder": "normal",
+                "orientation": "h",
+                "x": 0,
+                "y": 1.02,
+                "yanchor": "bottom",
+            },
+            "xaxis": {"title": {"text": x_title}, "zeroline": False},
+            "yaxis": {"title": {"text": y_title}, "zeroline": False, "rangemode": "tozero"},
+            "shapes": shapes or [],
+            "meta": {"caption": caption, **(meta or {})},
+            **(layout or {}),
+        },
+    }
+
+
+def empty(run: str, sentence: str) -> Figure:
+    """A figure with no data and one sentence that says why."""
+    axis = {"visible": False}
+    return figure([], run, "", "", caption=sentence, layout={"xaxis": axis, "yaxis": axis})

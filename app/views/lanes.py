@@ -1,0 +1,37 @@
+"""What views ask of a trace's lanes, beyond gathering its lines by lane and round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from glance.replay import RecordedLane, Round
+from glance.trace import Line
+
+
+def focus(found: dict[str, RecordedLane]) -> RecordedLane | None:
+    """The lane that the round views show: the first drafting one, else the first of all."""
+    drafting = [lane for lane in found.values() if lane.name != "ar"]
+    return next(iter(drafting or found.values()), None)
+
+
+def accepted(step: Round) -> int:
+    """Accepted drafted tokens that the round committed."""
+    return sum(token["origin"] == "drafted" for token in step.commit["tokens"])
+
+
+def first(lines: Iterable[Line], kind: str) -> Line | None:
+    """The first line of a kind, or None."""
+    return next((line for line in lines if line["kind"] == kind), None)
+
+
+def copied_spans(lines: Iterable[Line]) -> list[tuple[int, int]]:
+    """Token ranges [from, to) of the answer that were copied from the page, if that is known."""
+    grounding = first(lines, "grounding")
+    if grounding is None:
+        return []
+    return [(span["tokens"][0], span["tokens"][1]) for span in grounding["copy"]]
+
+
+def is_copied(token: int, spans: list[tuple[int, int]]) -> bool:
+    """Whether the answer's token with this index lies in a copied span."""
+    return any(start <= token < stop for start, stop in spans)

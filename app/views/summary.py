@@ -1,0 +1,120 @@
+"""What a run showed, in plain words: the badge, one headline, and the counts behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.format import count, milliseconds, ratio
+from app.views.lanes import first
+from glance.replay import RecordedLane, lanes
+from glance.trace import Line
+
+Summary = dict[str, Any]
+
+ENDINGS = {
+    "length": "Cut at the token limit.",
+    "stop": "Ended at a stop token.",
+    "cancelled": "The run was stopped.",
+    "error": "The run ended with an error.",
+}
+
+
+def summary(lines: list[Line]) -> Summary:
+    """Badge, headline and facts of a trace, as plain values for the page.
+
+    Returns:
+        {"run", "badge": {"state", "text", "detail"}, "headline", "facts": [{"label", "value",
+        "note"}]}; everything in it is text and may hold characters of the document.
+    """
+    found = lanes(lines)
+    drafting = next((lane for lane in found.values() if lane.name != "ar"), None)
+    plain = found.get("ar")
+    return {
+        "run": lines[0].get("run", "") if lines else "",
+        "badge": _badge(lines, found),
+        "headline": _headline(drafting, plain),
+        "facts": _facts(drafting, plain),
+    }
+
+
+def _badge(lines: list[Line], found: dict[str, RecordedLane]) -> dict[str, str]:
+    compare = first(lines, "compare")
+    if compare is None:
+        done = bool(found) and all(lane.finish for lane in found.values())
+        why = "Compared when both have ended."
+        if done:
+            why = f"Run both ways to compare the answers. {_ending(found)}".rstrip()
+        return {"state": "unchecked", "text": "Not checked", "detail": why}
+    of = compare["of"]
+    if compare["state"] == "equal":
+        detail = f"Both ways wrote the same token ids. {_ending(found)}".rstrip()
+        return {"state": "equal", "text": f"Lossless: {of}/{of} tokens equal", "detail": detail}
+    at, gap = compare.get("at"), compare.get("gap")
+    if compare["state"] == "near_tie":
+        detail = (
+            f"The answers part at token {at}, where the target's two best tokens are "
+            f"{gap:.2g} apart in {compare.get('dtype', 'its arithmetic')}: rounding decides there."
+        )
+        return {"state": "near_tie", "text": f"Near-tie at token {at}", "detail": detail}
+    detail = f"The answers part at token {at}: this should not happen. The trace has the details."
+    return {"state": "mismatch", "text": f"Mismatch at token {at}", "detail": detail}
+
+
+def _ending(found: dict[str, RecordedLane]) -> str:
+    """Why the answer ended, unless it simply came to its end."""
+    reasons = [lane.finish["reason"] for lane in found.values() if lane.finish]
+    return ENDINGS.get(reasons[0], "") if reasons else ""
+
+
+def _headline(drafting: RecordedLane | None, plain: RecordedLane | None) -> str:
+    lane = drafting or plain
+    if lane is None or lane.finish is None:
+        return "The summary appears when the run has ended."
+    done = lane.finish
+    passes = count(done["target_passes"], "target pass")
+    if drafting is None:
+        sentence = f"{count(done['tokens'], 'token')} in {passes}: one pass a token."
+    elif plain is None or plain.finish is None:
+        sentence = f"{count(done['tokens'], 'token')} in {passes}."
+    else:
+        sentence = (
+            f"{count(done['tokens'], 'token')} in {passes} instead of "
+            f"{plain.finish['target_passes']:,}."
+        )
+    return sentence
+
+
+def _facts(drafting: RecordedLane | None, plain: RecordedLane | None) -> list[dict[str, str]]:
+    facts = []
+    done = drafting.finish if drafting else None
+    base = plain.finish if plain else None
+    if done:
+        note = "tokens committed by one pass of the target (τ)"
+        facts.append(_fact("Tokens a round", f"{done['tau']:.2f}", note))
+    if done and base:
+        passes = f"{done['target_passes']:,} / {base['target_passes']:,}"
+        facts.append(_fact("Target passes", passes, "GLANCE / token by token"))
+        for window, name, note in (
+            ("decode", "Decode speed-up", "first token to last"),
+            ("end_to_end", "End-to-end speed-up", "with the reading of the page"),
+        ):
+            fast, slow = done["tok_s"][window], base["tok_s"][window]
+            if fast and slow:
+                value = ratio(fast / slow)
+                facts.append(_fact(name, value, f"{note}; {fast:.0f} against {slow:.0f} tokens/s"))
+    elif done or base:
+        lane = done or base
+        assert lane is not None
+        facts.append(_fact("Target passes", f"{lane['target_passes']:,}", "after the prefill"))
+        if lane["tok_s"]["decode"]:
+            value = f"{lane['tok_s']['decode']:.0f} tokens/s"
+            facts.append(_fact("Decode speed", value, "from the first token to the last"))
+    prefills = [lane.prefill for lane in (drafting, plain) if lane and lane.prefill]
+    if prefills:
+        note = "reading page and question, before the first token"
+        facts.append(_fact("Prefill", milliseconds(prefills[0]["ms"]), note))
+    return facts
+
+
+def _fact(label: str, value: str, note: str) -> dict[str, str]:
+    return {"label": label, "value": value, "note": note}

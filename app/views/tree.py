@@ -1,0 +1,155 @@
+"""The candidate tree of one round: depth to the right, the accepted path straight along the top."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.format import count, escape, label, visible
+from app.views.figure import Figure, empty, figure
+from glance.replay import Round
+
+#: above this many nodes a label under every node is only noise; hover still spells it
+MAX_LABELS = 64
+X_TITLE = "depth (tokens after the root)"
+
+
+def tree_figure(step: Round | None, run: str) -> Figure:
+    """The candidates of a round, which of them the target accepted, and its bonus token."""
+    if step is None or "build" not in step.lines:
+        return empty(run, "No candidate tree: plain decoding proposes nothing.")
+    build, verify = step.lines["build"], step.lines["verify"]
+    tree = build["tree"]
+    path = step.lines["accept"]["verdict"]["path"]
+    bonus = step.lines["accept"]["verdict"]["bonus"]
+    depth = depths(tree["parent"])
+    row = [-each for each in rows(tree["parent"], path)]  # further rows lie lower
+    accepted = set(path)
+    hover = [_hover(node, tree, verify, node in accepted) for node in range(len(depth))]
+    labels = [label(text, 5) if len(depth) <= MAX_LABELS else "" for text in tree["text"]]
+
+    def nodes(role: str, name: str, chosen: list[int]) -> dict[str, Any]:
+        return {
+            "type": "scatter",
+            "mode": "markers+text",
+            "name": name,
+            "x": [depth[node] for node in chosen],
+            "y": [row[node] for node in chosen],
+            "text": [labels[node] for node in chosen],
+            "customdata": chosen,
+            "hovertext": [hover[node] for node in chosen],
+            "hovertemplate": "%{hovertext}<extra></extra>",
+            "marker": {"size": 23, "line": {"width": 1.5}},
+            "meta": {"role": role, "nodes": True},
+        }
+
+    rejected = [node for node in range(1, len(depth)) if node not in accepted]
+    kept = [node for node in path if node != 0]
+    last = path[-1]
+    data = [
+        _edges("rejected", tree["parent"], depth, row, rejected),
+        _edges("accepted", tree["parent"], depth, row, kept),
+        {
+            **_line("bonus", [depth[last], depth[last] + 1], [row[last], row[last]]),
+            "line": {"width": 2, "dash": "dot"},
+        },
+        nodes("root", "root token", [0]),
+        nodes("rejected", "rejected", rejected),
+        nodes("accepted", "accepted", kept),
+        {
+            "type": "scatter",
+            "mode": "markers+text",
+            "name": "bonus token",
+            "x": [depth[last] + 1],
+            "y": [row[last]],
+            "text": [label(bonus["text"], 5)],
+            "hovertext": [
+                f"<b>{escape(visible(bonus['text']))}</b><br>the target's own next token"
+            ],
+            "hovertemplate": "%{hovertext}<extra></extra>",
+            "marker": {"size": 25, "symbol": "diamond", "line": {"width": 1.5}},
+            "meta": {"role": "bonus", "nodes": True},
+        },
+    ]
+    caption = (
+        f"Round {step.number}: {count(len(depth) - 1, 'candidate')} drafted in one go, "
+        f"{len(kept)} accepted, then the target's own next token."
+    )
+    return figure(
+        data,
+        run,
+        X_TITLE,
+        "",
+        caption=caption,
+        meta={"round": step.number, "budget": build.get("node_budget"), "rows": 1 - min(row)},
+        layout={
+            "yaxis": {"visible": False},
+            "xaxis": {"title": {"text": X_TITLE}, "zeroline": False, "dtick": 1},
+        },
+    )
+
+
+def depths(parents: list[int]) -> list[int]:
+    """Depth of every node; parents stand before their children."""
+    found: list[int] = []
+    for parent in parents:
+        found.append(0 if parent < 0 else found[parent] + 1)
+    return found
+
+
+def rows(parents: list[int], path: list[int]) -> list[int]:
+    """A row for every node: the first child stays in its parent's row, others open a new one.
+
+    The accepted child goes first, so the accepted path is one straight line in row 0.
+    """
+    children: list[list[int]] = [[] for _ in parents]
+    for node, parent in enumerate(parents):
+        if parent >= 0:
+            children[parent].append(node)
+    accepted = set(path)
+    row = [0] * len(parents)
+    used = 0
+    stack = [0]
+    while stack:
+        node = stack.pop()
+        parent = parents[node]
+        if parent >= 0:
+            is_first = children[parent][0] == node
+            used += not is_first
+            row[node] = row[parent] if is_first else used
+        children[node].sort(key=lambda child: child not in accepted)  # stable: ranks stay in order
+        stack.extend(reversed(children[node]))
+    return row
+
+
+def _edges(
+    role: str, parents: list[int], depth: list[int], row: list[int], chosen: list[int]
+) -> dict[str, Any]:
+    xs: list[int | None] = []
+    ys: list[int | None] = []
+    for node in chosen:
+        parent = parents[node]
+        xs += [depth[parent], depth[node], None]
+        ys += [row[parent], row[node], None]
+    return {**_line(role, xs, ys), "line": {"width": 3 if role == "accepted" else 1}}
+
+
+def _line(role: str, xs: list[Any], ys: list[Any]) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": xs,
+        "y": ys,
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "meta": {"role": role},
+    }
+
+
+def _hover(node: int, tree: dict[str, Any], verify: dict[str, Any], accepted: bool) -> str:
+    fate = "root token" if node == 0 else "accepted" if accepted else "rejected"
+    lines = [f"<b>{escape(visible(tree['text'][node]))}</b> · {fate}"]
+    if node:
+        lines.append(f"drafter gave it {tree['p_draft'][node]:.3f} (rank {tree['rank'][node]})")
+        lines.append(f"target gave it {verify['p_target'][node]:.3f}")
+    lines.append(f"target's entropy after it {verify['h'][node]:.3f} nats")
+    return "<br>".join(lines)

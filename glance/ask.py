@@ -1,0 +1,145 @@
+"""ask: one question about one document, every lane in turn, as one trace.
+
+The command line and the page both draw from this stream. Closing it cancels the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from PIL import Image
+
+from glance.compare import compare
+from glance.config import DecodeConfig
+from glance.decode import Decoder
+from glance.documents.intake import Document, check_question
+from glance.drafters.base import Drafter
+from glance.drafters.load import PLAIN
+from glance.ground import copied_spans
+from glance.replay import RecordedLane, lanes
+from glance.targets.base import Target
+from glance.trace import SCHEMA, Line, provenance
+from glance.types import Prompt
+
+
+def ask(
+    target: Target,
+    drafters: Sequence[Drafter | None],  # one lane each, in this order; None is the plain lane
+    document: Document,
+    question: str,
+    config: DecodeConfig | None = None,
+    run: str | None = None,
+) -> Iterator[Line]:
+    """The whole trace of a question: header, notices, the lanes, compare, grounding.
+
+    There is no compare line above temperature 0, where equal text is not to be expected.
+
+    Raises:
+        DocumentError: the question is blank or too long.
+        PromptError: page, question and answer do not fit the target's context.
+    """
+    config = config or DecodeConfig()
+    run = run or uuid4().hex[:12]
+    prompt = target.prompt(document.image, check_question(question))
+    target.check_length(prompt, config.max_new_tokens)
+    decoders = [Decoder(target, drafter, config) for drafter in drafters]
+    numbers = count()
+
+    def line_of(kind: str, body: dict[str, Any]) -> Line:
+        return {"kind": kind, "run": run, "seq": next(numbers), **body}
+
+    yield line_of("header", _header(target, decoders, document, prompt, config))
+    for notice in document.notices:
+        yield line_of("notice", {"level": notice.level, "code": notice.code, "text": notice.text})
+    lines: list[Line] = []
+    for decoder in decoders:
+        for line in decoder.stream(prompt, run, numbers):
+            lines.append(line)
+            yield line
+    recorded = lanes(lines)
+    if config.temperature == 0.0:  # draws need not agree, so they are not compared
+        for body in _compared(recorded, target.dtype_name):
+            yield line_of("compare", body)
+    if document.glyphs:
+        # all lanes gave the same text, or compare said otherwise: one record, of the first lane
+        lane = recorded[decoders[0].name]
+        copy = copied_spans(lane.tokens, lane.text, document.glyphs, document.image.size)
+        yield line_of("grounding", {"lane": lane.name, "copy": copy})
+
+
+def warm_up(target: Target, drafters: Sequence[Drafter | None]) -> None:
+    """A few rounds of every lane on a blank page, which nobody sees.
+
+    First passes pay for allocations and set-up that would else be charged to the first lane.
+    """
+    prompt = target.prompt(Image.new("RGB", (256, 256), "white"), "?")
+    for drafter in drafters:
+        Decoder(target, drafter).warm_up(prompt)
+
+
+def _compared(recorded: dict[str, RecordedLane], dtype: str) -> Iterator[dict[str, Any]]:
+    """Each lane against the plain one; against the first where there is no plain one."""
+    if not recorded:
+        return
+    reference = recorded.get(PLAIN) or next(iter(recorded.values()))
+    for lane in recorded.values():
+        if lane is not reference:
+            body = compare(reference.tokens, lane.tokens, dtype)
+            yield {"lanes": [reference.name, lane.name], **body}
+
+
+def _header(
+    target: Target,
+    decoders: Sequence[Decoder],
+    document: Document,
+    prompt: Prompt,
+    config: DecodeConfig,
+) -> dict[str, Any]:
+    drafter = next((decoder.drafter for decoder in decoders if decoder.drafter), None)
+    processed = prompt.images[0].size if prompt.images else document.image.size
+    return {
+        "schema": SCHEMA,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "lanes": [decoder.name for decoder in decoders],
+        "target": {
+            "name": target.name,
+            "revision": target.revision,
+            "dtype": target.dtype_name,
+            "device": str(target.device),
+            "attention": target.attention,
+        },
+        "drafter": {
+            "name": drafter.name,
+            "revision": drafter.revision,
+            "block_size": drafter.block_size,
+        }
+        if drafter
+        else None,
+        "settings": {
+            "node_budget": config.node_budget,
+            "max_new_tokens": config.max_new_tokens,
+            "temperature": config.temperature,
+            "seed": config.seed,
+            "stop_ids": list(config.stop_ids),
+            "copy_mode": "layout" if document.glyphs else "none",
+        },
+        "prompt": {
+            "question": prompt.question,
+            "tokens": prompt.input_ids.shape[1],
+            "image_tokens": prompt.image_tokens,
+        },
+        "image": {
+            "name": document.name,
+            "sha256": document.sha256,
+            "original": list(document.original_size),
+            "processed": list(processed),
+            "orientation": document.orientation,
+            "page": document.page,
+            "pages": document.pages,
+        },
+        "provenance": provenance(),
+    }

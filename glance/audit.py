@@ -1,0 +1,257 @@
+"""audit: the same prompts through `model.generate()` and through every lane, token by token.
+
+A lane passes when every answer is identical. A near tie is a failure too, shown with its margin.
+Two controls come first: `generate()` against itself, and the engine's own plain lane, `ar`.
+
+`break_` plants a fault to show that the audit would notice one: a Verifier of this module with one
+step wrong takes the place of the real one. The decoder's own code has no switch for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from glance.config import FAULTS, DecodeConfig
+from glance.decode import Decoder
+from glance.drafters.base import Drafter
+from glance.metrics import committed_per_round, tau
+from glance.replay import lanes
+from glance.targets.base import Request, Target
+from glance.types import CandidateTree, Prompt
+from glance.verify import Verified, Verifier
+
+CONTROL = "control"  # generate() against itself
+
+
+class MaskFault(Verifier):
+    """Every node of the tree sees every other, not its ancestors alone."""
+
+    def visible(self, tree: CandidateTree) -> np.ndarray:
+        """All of the tree."""
+        return np.ones((len(tree), len(tree)), dtype=bool)
+
+
+class PositionFault(Verifier):
+    """A node stands at its slot in the cache: depth and the image's rope delta are forgotten."""
+
+    def verify(self, request: Request, tree: CandidateTree) -> Verified:
+        """The same pass with slots for depths, on the same cache."""
+        slots = replace(tree, depths=tuple(range(len(tree))))
+        return super().verify(replace(request, rope_delta=0), slots)
+
+
+class CompactionFault(Verifier):
+    """The cache is cut to the right length, but the accepted rows are not moved there."""
+
+    def keep(self, request: Request, tree: CandidateTree, path: Sequence[int]) -> None:
+        """Crop without gather."""
+        super().keep(request, tree, range(len(path)))
+
+
+BROKEN: dict[str, type[Verifier]] = dict(
+    zip(FAULTS, (MaskFault, PositionFault, CompactionFault), strict=True)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where an answer left the reference."""
+
+    prompt: int  # index of the prompt
+    at: int  # index of the first differing token
+    expected: int | None  # id; None where the reference had ended
+    got: int | None
+    margin: float | None  # the target's top-2 logit gap there
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One lane over all prompts."""
+
+    lane: str
+    prompts: int
+    identical: int
+    tokens: int  # of the reference
+    partial_rounds: int  # accepted some drafted tokens, not all
+    tau: float  # tokens a round, pooled over all prompts; 0 without rounds
+    smallest_margin: float | None  # smallest top-2 logit gap of any committed token
+    differences: tuple[Difference, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Every answer identical."""
+        return self.identical == self.prompts
+
+    def __str__(self) -> str:
+        """`glance 60/60 identical, N tokens, M partial rounds`, and what differs."""
+        text = (
+            f"{self.lane} {self.identical}/{self.prompts} identical, {self.tokens} tokens, "
+            f"{self.partial_rounds} partial rounds"
+        )
+        if self.tau:
+            text += f", tau {self.tau:.2f}"
+        if self.smallest_margin is not None:
+            text += f", smallest margin {self.smallest_margin:.2g}"
+        for difference in self.differences:
+            margin = "" if difference.margin is None else f", margin {difference.margin:.2g}"
+            text += (
+                f"\n  prompt {difference.prompt}: token {difference.at} is {difference.got}, "
+                f"expected {difference.expected}{margin}"
+            )
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """All lanes, the control among them."""
+
+    rows: tuple[AuditRow, ...]
+    fault: str | None  # planted on purpose
+
+    @property
+    def passed(self) -> bool:
+        """Every lane identical on every prompt, of which there was at least one."""
+        return all(row.passed and row.prompts for row in self.rows)
+
+    def __str__(self) -> str:
+        """One line a lane."""
+        return "\n".join(str(row) for row in self.rows)
+
+
+def run_audit(
+    target: Target,
+    drafters: Sequence[Drafter | None],  # None is the plain lane, which always runs, and first
+    prompts: Sequence[Prompt],
+    config: DecodeConfig | None = None,
+    break_: str | None = None,  # mask, positions or compaction
+    progress: Callable[[str], None] | None = None,
+    references: Sequence[list[int]] | None = None,  # of `reference_answers`, if they are known
+) -> AuditReport:
+    """Compare every lane with `model.generate(do_sample=False)` on the same prompts.
+
+    A fault is planted in the lanes that draft: the plain one has no tree to get wrong.
+
+    Raises:
+        ValueError: temperature above 0, or an unknown fault.
+    """
+    config = config or DecodeConfig()
+    if config.temperature != 0.0:
+        raise ValueError("an audit compares greedy answers: temperature must be 0")
+    if break_ is not None and break_ not in BROKEN:
+        raise ValueError(f"unknown fault {break_!r}; known are {', '.join(BROKEN)}")
+    if references is None:
+        references = reference_answers(target, prompts, config, progress)
+    again = reference_answers(target, prompts, config, progress, "generate() again")
+    plain = Decoder(target, None, config)
+    rows = [_control(references, again), _audit_lane(plain, prompts, references, progress)]
+    for drafter in drafters:
+        if drafter is not None:
+            verifier = (BROKEN[break_] if break_ else Verifier)(target, drafter.taps)
+            decoder = Decoder(target, drafter, config, verifier=verifier)
+            rows.append(_audit_lane(decoder, prompts, references, progress))
+    return AuditReport(rows=tuple(rows), fault=break_)
+
+
+@torch.inference_mode()
+def reference_ids(target: Target, prompt: Prompt, config: DecodeConfig) -> list[int]:
+    """The answer of the model's own `generate()`, greedy, free of logits processors."""
+    ends = [*target.eos_ids, *config.stop_ids]
+    out = target.model.generate(
+        input_ids=prompt.input_ids,
+        attention_mask=torch.ones_like(prompt.input_ids),
+        **prompt.model_inputs,
+        do_sample=False,
+        num_beams=1,
+        repetition_penalty=1.0,
+        no_repeat_ngram_size=0,
+        max_new_tokens=config.max_new_tokens,
+        eos_token_id=ends or None,
+        pad_token_id=ends[0] if ends else None,
+    )
+    return out[0, prompt.input_ids.shape[1] :].tolist()
+
+
+def reference_answers(
+    target: Target,
+    prompts: Sequence[Prompt],
+    config: DecodeConfig,
+    progress: Callable[[str], None] | None = None,
+    name: str = "generate()",
+) -> list[list[int]]:
+    """`reference_ids` of every prompt, with progress."""
+    answers = []
+    for number, prompt in enumerate(prompts, start=1):
+        if progress:
+            progress(f"{name}: prompt {number} of {len(prompts)}")
+        answers.append(reference_ids(target, prompt, config))
+    return answers
+
+
+def _control(references: Sequence[list[int]], again: Sequence[list[int]]) -> AuditRow:
+    differences = [
+        _difference(number, expected, got, [])
+        for number, (expected, got) in enumerate(zip(references, again, strict=True))
+        if expected != got
+    ]
+    return AuditRow(
+        lane=CONTROL,
+        prompts=len(references),
+        identical=len(references) - len(differences),
+        tokens=sum(map(len, references)),
+        partial_rounds=0,
+        tau=0.0,
+        smallest_margin=None,
+        differences=tuple(differences),
+    )
+
+
+def _audit_lane(
+    decoder: Decoder,
+    prompts: Sequence[Prompt],
+    references: Sequence[list[int]],
+    progress: Callable[[str], None] | None,
+) -> AuditRow:
+    differences: list[Difference] = []
+    margins: list[float] = []
+    committed: list[int] = []
+    partial = 0
+    for number, (prompt, expected) in enumerate(zip(prompts, references, strict=True)):
+        if progress:
+            progress(f"{decoder.name}: prompt {number + 1} of {len(prompts)}")
+        lane = lanes(list(decoder.stream(prompt)))[decoder.name]
+        assert lane.finish is not None  # a stream that was drained has ended
+        gaps = [token["margin"] for token in lane.tokens]
+        margins += gaps
+        committed += committed_per_round(lane)
+        partial += lane.finish["partial"]
+        if lane.ids != expected:
+            differences.append(_difference(number, expected, lane.ids, gaps))
+    return AuditRow(
+        lane=decoder.name,
+        prompts=len(references),
+        identical=len(references) - len(differences),
+        tokens=sum(map(len, references)),
+        partial_rounds=partial,
+        tau=tau(committed),
+        smallest_margin=min(margins, default=None),
+        differences=tuple(differences),
+    )
+
+
+def _difference(
+    number: int, expected: Sequence[int], got: Sequence[int], gaps: Sequence[float]
+) -> Difference:
+    at = 0
+    while at < min(len(expected), len(got)) and expected[at] == got[at]:
+        at += 1
+    return Difference(
+        prompt=number,
+        at=at,
+        expected=expected[at] if at < len(expected) else None,
+        got=got[at] if at < len(got) else None,
+        margin=gaps[at] if at < len(gaps) else None,
+    )

@@ -1,0 +1,50 @@
+"""`ask`: one question about one document image, in one lane or several."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from contextlib import nullcontext
+
+from glance.cli.output import live, note, write_json
+from glance.cli.run import show_run, summary
+from glance.config import DecodeConfig
+from glance.documents.intake import check_question, load_document
+from glance.drafters.load import PLAIN
+from glance.trace import Line, dumps
+
+
+def run(options: Namespace) -> int:
+    """Answer, keep the trace while it is written, print the lanes' totals."""
+    document = load_document(options.image, options.page)
+    question = check_question(options.question)
+    for notice in document.notices:
+        note(notice.text)
+    config = DecodeConfig(node_budget=options.budget, max_new_tokens=options.max_tokens)
+    trace = options.trace
+    with trace.open("w", encoding="utf-8") if trace else nullcontext() as file:
+        note("loading the model")
+        from glance.ask import ask, warm_up
+        from glance.drafters.load import load_drafter
+        from glance.targets.load import load_target
+
+        target = load_target(options.target)
+        names = dict.fromkeys(options.drafter or ["glance", PLAIN])  # each lane once, in this order
+        drafters = [load_drafter(name, target, options.head) for name in names]
+        warm_up(target, drafters)
+        lines: list[Line] = []
+        tokens = 0
+        for line in ask(target, drafters, document, question, config):
+            lines.append(line)
+            if file:
+                file.write(dumps(line) + "\n")
+                file.flush()  # a run that is stopped leaves what it did
+            if line["kind"] == "prefill":
+                tokens = 1
+            if line["kind"] == "commit":
+                tokens += len(line["tokens"])
+                live(f"{line['lane']}: round {line['r']}, {tokens} tokens")
+    if trace:
+        note(f"wrote {trace}")
+    show_run(lines)
+    write_json(options.json, summary(lines))
+    return 0

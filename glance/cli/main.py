@@ -1,0 +1,294 @@
+"""Reads the arguments, runs the command, turns what went wrong into one sentence.
+
+No torch here: a command's module loads only when the command runs, so --help is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
+
+from glance.config import FAULTS
+from glance.drafters.load import NAMES, TEST_NAMES
+
+SPLITS = ("train", "validation", "test")
+
+DESCRIPTION = """\
+Ask a question about a document image. A small drafter proposes a whole block of tokens in one
+pass and the model checks them in another, so the answer comes in fewer passes and is, token for
+token, the one that plain autoregressive decoding ("ar") gives.
+"""
+EXAMPLE = """\
+example:
+  python -m glance ask assets/samples/receipt.png "What is the total?"
+
+Every command has its own help: python -m glance ask --help
+Progress is written to stderr, results to stdout. Exit codes: 0 all well, 1 the audit found a
+difference, 2 the input cannot be used.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One sentence and where to read on, instead of the whole usage."""
+        self.exit(2, f"{self.prog}: {message}.\nSee {self.prog} --help\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Returns:
+        The exit code: 0, 1 when an audit falls short, 2 when the input cannot be used.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character
+    options = build_parser().parse_args(arguments)
+    try:
+        return import_module(f"glance.cli.{options.module}").run(options)
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader, `head` for one, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        print(f"{error.filename or 'A file'}: {error.strerror or error}.", file=sys.stderr)
+        return 2
+    except ValueError as error:
+        if type(error).__module__.partition(".")[0] != "glance":
+            raise  # a defect, not a message: only this package's own errors are plain sentences
+        print(error, file=sys.stderr)
+        return 2
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = _Parser(
+        prog="python -m glance",
+        description=DESCRIPTION,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="command")
+    _add_ask(commands)
+    _add_replay(commands)
+    _add_audit(commands)
+    _add_eval(commands)
+    _add_train(commands)
+    _add_render(commands)
+    return parser
+
+
+def _add_ask(commands: argparse._SubParsersAction[_Parser]) -> None:
+    ask = _command(
+        commands,
+        "ask",
+        "answer a question about a document image",
+        'python -m glance ask receipt.png "What is the total?" --trace run.jsonl',
+    )
+    ask.add_argument("image", metavar="IMAGE", help="PNG, JPEG, WebP, AVIF, TIFF, GIF or BMP file")
+    ask.add_argument("question", metavar="QUESTION", help="in quotes, 2,000 characters at most")
+    ask.add_argument(
+        "--drafter",
+        action="append",
+        choices=NAMES,
+        metavar="NAME",
+        help="what decodes: glance (drafts a tree), glance-chain (drafts a single line) or ar "
+        "(plain decoding); repeat it to compare, in that order (default: glance, then ar)",
+    )
+    _add_decoding(ask)
+    ask.add_argument("--page", type=_whole(1, 100_000), default=1, help="page of a TIFF file")
+    _add_target(ask)
+    _add_head(ask)
+    ask.add_argument("--trace", type=Path, metavar="FILE", help="keep every event, for replay")
+    _add_json(ask)
+
+
+def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
+    replay = _command(
+        commands,
+        "replay",
+        "show a recorded run again, round by round, without a model",
+        "python -m glance replay run.jsonl",
+    )
+    replay.add_argument("trace", metavar="FILE", type=Path, help="a trace written by ask --trace")
+    _add_json(replay)
+
+
+def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
+    audit = _command(
+        commands,
+        "audit",
+        "check that every drafter gives exactly the tokens of plain decoding",
+        "python -m glance audit --n 5",
+    )
+    audit.add_argument(
+        "--drafters",
+        nargs="+",
+        choices=(*NAMES, *TEST_NAMES, "all"),
+        default=["all"],
+        metavar="NAME",
+        help="which drafters to check beside ar: glance, glance-chain (default: both); or the test "
+        "drafters oracle, noisy, random, always-wrong, which need no trained head",
+    )
+    audit.add_argument(
+        "--n", type=_whole(1, 10_000), default=60, help="questions for each (default: 60)"
+    )
+    audit.add_argument(
+        "--break",
+        dest="fault",
+        choices=FAULTS,
+        help="plant a fault in the verify pass, to see that the audit catches it (exit code 1; "
+        "2 if no answer changed)",
+    )
+    _add_decoding(audit)
+    _add_target(audit)
+    _add_head(audit)
+    _add_json(audit)
+
+
+def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:
+    evaluate = _command(
+        commands,
+        "eval",
+        "measure how well the target reads pages it has never seen",
+        "python -m glance eval target --n 50",
+    )
+    evaluate.add_argument("what", choices=["target"], help="the model that answers")
+    evaluate.add_argument(
+        "--n", type=_whole(1, 100_000), default=200, help="pages to read (default: 200)"
+    )
+    evaluate.add_argument("--split", choices=SPLITS, default="test", help="(default: test)")
+    _add_target(evaluate)
+    _add_json(evaluate)
+
+
+def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
+    train = _command(
+        commands,
+        "train",
+        "train the target or a drafter's head from scratch on generated pages",
+        "python -m glance train target --out runs/target --minutes 60",
+    )
+    train.add_argument(
+        "what",
+        choices=["target", "head"],
+        help="target: the model that answers; head: a drafter for it, trained on its own answers",
+    )
+    train.add_argument(
+        "--drafter",
+        choices=["glance"],
+        default="glance",
+        help="which head to train (default: glance)",
+    )
+    train.add_argument("--out", type=Path, metavar="DIR", help="where checkpoints and weights go")
+    train.add_argument(
+        "--minutes", type=_minutes, default=60.0, metavar="M", help="time to use (default: 60)"
+    )
+    train.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    train.add_argument(
+        "--device",
+        choices=["auto", "cpu", "cuda"],
+        default="auto",
+        help="where to compute (default: cuda if there is one, else cpu)",
+    )
+    _add_target(train)
+
+
+def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
+    render = _command(
+        commands,
+        "render",
+        "draw document pages with their questions, answers and glyph boxes",
+        "python -m glance render --out runs/pages --n 10",
+    )
+    render.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to fill")
+    render.add_argument("--n", type=_whole(1, 100_000), default=10, help="pages (default: 10)")
+    render.add_argument("--split", choices=SPLITS, default="test", help="(default: test)")
+    render.add_argument(
+        "--seed",
+        type=_whole(0, 2**31),
+        default=0,
+        help="number of the first page; a number always gives the same page (default: 0)",
+    )
+
+
+def _command(
+    commands: argparse._SubParsersAction[_Parser],
+    name: str,
+    does: str,
+    example: str,
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=does,
+        description=does[0].upper() + does[1:] + ".",
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(module=name)
+    return parser
+
+
+def _add_decoding(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--budget",
+        type=_whole(1, 1024),
+        default=15,
+        metavar="N",
+        help="most drafted tokens to check in one pass (default: 15)",
+    )
+    parser.add_argument(
+        "--max-tokens",
+        type=_whole(1, 100_000),
+        default=256,
+        metavar="N",
+        help="longest answer in tokens (default: 256)",
+    )
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--target",
+        default="embedded",
+        metavar="FOLDER",
+        help="a model folder instead of the one that ships with this program",
+    )
+
+
+def _add_head(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--head",
+        type=Path,
+        metavar="FOLDER",
+        help="a drafter's head, as train head writes it, instead of the one that ships",
+    )
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result as JSON")
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        value = int(text)
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"must be a whole number from {low} to {high}")
+        return value
+
+    parse.__name__ = "whole number"  # argparse names the type so in "invalid ... value"
+    return parse
+
+
+def _minutes(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 100_000:
+        raise argparse.ArgumentTypeError("must be a number of minutes above 0")
+    return value

@@ -1,0 +1,34 @@
+"""`replay`: a recorded run shown again from its trace. No model, no torch."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from glance.cli.output import note, show, write_json
+from glance.cli.run import show_rounds, show_run, summary
+from glance.trace import Line, TraceError, read_trace
+
+
+def run(options: Namespace) -> int:
+    """Print the question, the answer, the lanes' totals and every round."""
+    lines = read_trace(options.trace)
+    try:
+        result = summary(lines)
+        _show(lines)
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise TraceError(f"The trace lacks a field that its schema asks for: {error}.") from error
+    write_json(options.json, result)
+    return 0
+
+
+def _show(lines: list[Line]) -> None:
+    header = lines[0]
+    for line in lines:
+        if line["kind"] == "notice":
+            note(line["text"])
+    target = header["target"]
+    show(f"{header['created']}  {target['name']} {target['dtype']} on {target['device']}")
+    show(f"Question: {header['prompt']['question']}")
+    show()
+    show_run(lines)
+    show_rounds(lines)

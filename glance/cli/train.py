@@ -1,0 +1,35 @@
+"""`train`: the target, then a head for it, from nothing but generated pages."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from glance.cli.output import note, show
+
+
+def run(options: Namespace) -> int:
+    """Train for the minutes given and print the folder that holds the weights."""
+    out = options.out or Path("runs") / options.what
+    if options.resume and not out.is_dir():
+        note(f"There is nothing to resume in {out}: leave --resume away, or name the folder.")
+        return 2
+    note(f"training the {options.what}; checkpoints go to {out}")
+    import torch
+
+    device = options.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if options.what == "target":
+        from glance.training import target
+
+        target.train(out, options.minutes, options.resume, device)
+        show(str(out / "model"))
+    else:
+        from glance.training import head
+
+        done = head.train(
+            options.drafter, options.target, out, options.minutes, options.resume, device
+        )
+        show(str(done))
+    return 0

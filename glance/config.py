@@ -1,0 +1,38 @@
+"""Settings of one generation, checked when they are made. No torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: what an audit can break in the verify pass, to show that it would notice
+FAULTS = ("mask", "positions", "compaction")
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeConfig:
+    """How to decode; the block size belongs to the drafter.
+
+    Raises:
+        ValueError: a value is out of range; the message names it.
+    """
+
+    #: most candidate nodes of a round, the root token not counted (N)
+    node_budget: int = 15
+    #: most tokens of the answer, the prefill token and a final EOS counted
+    max_new_tokens: int = 256
+    #: 0 is greedy; above 0 every token is a draw from the target's own distribution
+    temperature: float = 0.0
+    #: seeds the generator that temperature > 0 draws from
+    seed: int = 0
+    #: token ids that end the answer beside the target's own end tokens
+    stop_ids: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.node_budget <= 1024:
+            raise ValueError(f"node_budget must be between 1 and 1024, got {self.node_budget}")
+        if self.max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens must be at least 1, got {self.max_new_tokens}")
+        if not 0.0 <= self.temperature <= 10.0:
+            raise ValueError(f"temperature must be between 0 and 10, got {self.temperature}")
+        if any(token_id < 0 for token_id in self.stop_ids):
+            raise ValueError(f"stop_ids must not be negative, got {self.stop_ids}")

@@ -1,0 +1,1 @@
+"""Drafters: whatever proposes tokens to a target."""

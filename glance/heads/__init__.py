@@ -1,0 +1,1 @@
+"""Heads on disk: their configuration and the published layouts."""

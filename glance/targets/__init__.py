@@ -1,0 +1,1 @@
+"""Targets: the vision-language models whose output is reproduced."""

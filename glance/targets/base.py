@@ -1,0 +1,270 @@
+"""Target: an unmodified Hugging Face vision-language model behind five calls.
+
+One class for all of them; what differs between families (positions, where the text layers are)
+stands in one small adapter each. All state of a request is in its `Request`: nothing is kept on
+the model, so that several requests can share it, from one thread or from several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from glance.types import Prompt, PromptError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+class Family(Protocol):
+    """What the decoder must know about one family of models."""
+
+    def text_layers(self, model: Any) -> Sequence[torch.nn.Module]:
+        """The decoder layers of the language model, in order."""
+        ...
+
+    def prompt_positions(
+        self, model: Any, prompt: Prompt
+    ) -> tuple[Tensor, int]:  # position ids of the prompt, rope_delta
+        """Positions of the prompt; a later token stands at its index + rope_delta."""
+        ...
+
+    def step_positions(self, first: int, depths: Tensor) -> Tensor:
+        """Positions of rows after the prompt; depth 0 stands at `first`."""
+        ...
+
+    def processed_images(
+        self, model: Any, images: Sequence[Image], model_inputs: dict[str, Tensor]
+    ) -> tuple[Image, ...]:
+        """The images at the size in which the model sees them."""
+        ...
+
+
+@dataclass(slots=True)
+class Request:
+    """All that one generation keeps of the target."""
+
+    cache: DynamicCache
+    length: int  # committed tokens whose keys and values are in the cache
+    rope_delta: int  # position minus token index after the prompt; 0 without M-RoPE
+
+    def release(self) -> None:
+        """Let go of the cache's memory."""
+        self.cache = DynamicCache()
+        self.length = 0
+
+
+class Target:
+    """A frozen vision-language model whose output is reproduced.
+
+    Attributes:
+        name, revision: for traces; revision is a short hash of the weights.
+        vocab_size, num_layers, hidden_size: V, M and d of the language model.
+        eos_ids: ids that end an answer.
+        max_context: most tokens, prompt and answer together.
+        attention: "sdpa" or "eager"; decides the kind of mask.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: Any,  # a transformers PreTrainedModel for image-text-to-text
+        family: Family,
+        tokenizer: Any,  # transformers tokenizer
+        processor: Any = None,  # transformers processor; without one, prompts are made by hand
+        revision: str = "",
+    ) -> None:
+        """Wrap a loaded model; see `glance.targets.load` for loading one by name."""
+        text = model.config.get_text_config()
+        self.name = name
+        self.revision = revision
+        self.model = model.eval().requires_grad_(False)
+        self.family = family
+        self.tokenizer = tokenizer
+        self.processor = processor
+        self.vocab_size: int = text.vocab_size
+        self.num_layers: int = text.num_hidden_layers
+        self.hidden_size: int = text.hidden_size
+        self.max_context: int = text.max_position_embeddings
+        self.attention: str = text._attn_implementation
+        self.eos_ids = _eos_ids(model)
+        self._pieces: dict[int, str] = {}
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Number format of the weights."""
+        return self.model.dtype
+
+    @property
+    def dtype_name(self) -> str:
+        """The number format in words: "float32", ..."""
+        return str(self.dtype).removeprefix("torch.")
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.model.device
+
+    # --- prompt and text ---
+
+    def prompt(self, images: Image | Sequence[Image], question: str) -> Prompt:
+        """Tokens and pixels of a question about RGB images.
+
+        Special strings typed in the question are taken apart, so that they can neither pass for
+        an image nor end the turn.
+
+        Raises:
+            PromptError: the processor made something else of it than one place per image patch.
+        """
+        pictures = list(images) if isinstance(images, Sequence) else [images]
+        content = [{"type": "image"} for _ in pictures]
+        content.append({"type": "text", "text": self._neutralise(question)})
+        text = self.processor.apply_chat_template(
+            [{"role": "user", "content": content}], add_generation_prompt=True
+        )
+        batch = self.processor(text=[text], images=pictures or None, return_tensors="pt")
+        inputs = {key: value.to(self.device) for key, value in batch.items()}
+        input_ids = inputs.pop("input_ids")
+        inputs.pop("attention_mask", None)  # one prompt, no padding: all ones
+        image_tokens = int((input_ids == self.model.config.image_token_id).sum())
+        if bool(pictures) != bool(image_tokens):
+            raise PromptError("The image did not reach the model, so no answer is given.")
+        return Prompt(
+            input_ids=input_ids,
+            model_inputs=inputs,
+            question=question,
+            image_tokens=image_tokens,
+            images=self.family.processed_images(self.model, pictures, inputs),
+        )
+
+    def _neutralise(self, question: str) -> str:
+        added = {str(token) for token in self.tokenizer.get_added_vocab()}
+        for special in sorted(added | set(self.tokenizer.all_special_tokens), key=len)[::-1]:
+            if len(special) > 1:
+                question = question.replace(special, f"{special[0]} {special[1:]}")
+        return question
+
+    def decode_text(self, ids: Sequence[int]) -> str:
+        """Text of the ids, special tokens left out."""
+        return self.tokenizer.decode(
+            list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+
+    def piece(self, token_id: int) -> str:
+        """Text of one token by itself, special tokens by name; for display only."""
+        if token_id not in self._pieces:
+            self._pieces[token_id] = self.tokenizer.decode([token_id], skip_special_tokens=False)
+        return self._pieces[token_id]
+
+    # --- passes ---
+
+    def check_length(self, prompt: Prompt, max_new_tokens: int) -> None:
+        """Refuse what does not fit.
+
+        Raises:
+            PromptError: prompt and answer together exceed the context.
+        """
+        length = prompt.input_ids.shape[1]
+        if length >= self.max_context:
+            raise PromptError(
+                f"The image and the question take {length} tokens, but the model reads at most "
+                f"{self.max_context}; use a smaller image or a shorter question."
+            )
+        if length + max_new_tokens > self.max_context:
+            raise PromptError(
+                f"The image and the question take {length} tokens, which leaves room for "
+                f"{self.max_context - length} of the {max_new_tokens} answer tokens asked for; "
+                "lower max tokens or use a smaller image."
+            )
+
+    def prefill(
+        self, prompt: Prompt, taps: Sequence[int] = ()
+    ) -> tuple[Request, Tensor, Tensor | None]:  # request, [V], [n, K, d]
+        """Read the prompt: a fresh request, the logits of its last row, its features."""
+        positions, rope_delta = self.family.prompt_positions(self.model, prompt)
+        cache = DynamicCache()
+        with self._tapped(taps) as taken:
+            out = self.model(
+                input_ids=prompt.input_ids,
+                attention_mask=torch.ones_like(prompt.input_ids),
+                position_ids=positions,
+                cache=cache,
+                use_cache=True,
+                logits_to_keep=1,
+                **prompt.model_inputs,
+            )
+        request = Request(cache, length=prompt.input_ids.shape[1], rope_delta=rope_delta)
+        return request, out.logits[0, -1], _stacked(taken)
+
+    def forward(
+        self,
+        request: Request,
+        ids: Tensor,  # [rows] long
+        depths: Tensor,  # [rows] long; 0 stands right after the committed tokens
+        mask: Tensor | None = None,  # [1, 1, rows, S + rows]; None for a single row
+        taps: Sequence[int] = (),
+    ) -> tuple[Tensor, Tensor | None]:  # [rows, V], [rows, K, d]
+        """One pass over rows that follow the committed tokens; appends them to the cache.
+
+        `request.length` stays: whoever commits rows sets it. Positions are explicit in every
+        pass, so no position state on the model is read or written.
+        """
+        first = request.length + request.rope_delta
+        with self._tapped(taps) as taken:
+            out = self.model(
+                input_ids=ids.unsqueeze(0),
+                attention_mask=mask,
+                position_ids=self.family.step_positions(first, depths),
+                cache=request.cache,
+                use_cache=True,
+            )
+        return out.logits[0], _stacked(taken)
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Token embeddings of the language model: [..., d]."""
+        return self.model.get_input_embeddings()(ids)
+
+    def lm_head(self, hidden: Tensor) -> Tensor:
+        """Logits [..., V] of hidden states that went through a final norm."""
+        return self.model.get_output_embeddings()(hidden)
+
+    @contextmanager
+    def _tapped(self, taps: Sequence[int]) -> Iterator[list[Tensor]]:
+        """Collect the outputs of the tapped layers during one call.
+
+        Hooks fire for every forward of the model, so they listen to the calling thread only, and
+        they are gone when the call ends. On models with DeepStack the visual features are added
+        after the layer returns: taps of those layers come before that addition.
+        """
+        taken: list[Tensor] = []
+        owner = get_ident()
+
+        def keep(_module: Any, _args: Any, output: Any) -> None:
+            if get_ident() == owner:
+                taken.append(output[0] if isinstance(output, tuple) else output)
+
+        layers = self.family.text_layers(self.model)
+        handles = [layers[layer_id].register_forward_hook(keep) for layer_id in taps]
+        try:
+            yield taken
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+def _stacked(taken: list[Tensor]) -> Tensor | None:
+    return torch.cat(taken, dim=0).transpose(0, 1) if taken else None  # K x [1, m, d] -> [m, K, d]
+
+
+def _eos_ids(model: Any) -> tuple[int, ...]:
+    eos = model.generation_config.eos_token_id
+    if eos is None:
+        return ()
+    return tuple(eos) if isinstance(eos, list | tuple) else (int(eos),)

@@ -1,0 +1,154 @@
+"""The trace: what happened, one JSON object a line. Knows the format, not the decoder. No torch.
+
+Every line has `kind`, `run`, `seq`; a lane's lines have `lane`, `t` (ms since the lane's decode
+window opened) and, where a verb took time, `ms`; a round's lines have `r`, counted from 1.
+
+    header    first: schema, created, lanes, target, drafter, settings, prompt, image, provenance
+    prefill   root {id, text, start, end, h, margin}, top, cache
+    draft     size, h_draft (nats, per offset), drafter_passes
+    build     tree {parent, id, text, p_draft, rank}: parallel arrays, node 0 = root; node_budget
+    verify    posterior (the target's argmax id), p_target (of the node's token), h (nats): per node
+    accept    verdict {path, bonus {id, text}}
+    commit    tokens [{id, start, end, origin, corrected?, h, margin, top}], text, cache, other
+    finish    reason, tokens, rounds, target_passes, tau, tau_without_last, partial, tok_s, ms, ...
+    compare   lanes, state, equal, of, at, ids, gap, dtype; at temperature 0 only
+    grounding copy [{tokens [from, to), boxes, source, confidence, approximate}]
+    notice    level, code, text
+
+`top` is a list of [id, text, probability], best first; `h` is entropy in nats; `margin` is the
+logit gap between the target's first and second choice; `start`/`end` are character offsets into
+the answer. The answer is the prefill root's text followed by every commit's text.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+import subprocess
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+#: changes in the commit that changes a field
+SCHEMA = 1
+
+LANE_KINDS = ("prefill", "draft", "build", "verify", "accept", "commit", "finish", "grounding")
+KINDS = ("header", *LANE_KINDS, "compare", "notice")
+
+Line = dict[str, Any]
+
+
+class TraceError(ValueError):
+    """The text is no trace that can be read; the message is one plain sentence."""
+
+
+def dumps(line: Line) -> str:
+    """One line of JSON without its newline, every character as itself."""
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def read_trace(source: str | Path) -> list[Line]:
+    """Read a trace from a path, or from its text when `source` is a string that starts with `{`.
+
+    Unknown kinds become a notice; so does a last line that was cut off while it was written.
+
+    Raises:
+        TraceError: not a trace, or of a later schema.
+    """
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        text = source
+    else:
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise TraceError(f"The trace could not be opened: {_reason(error)}.") from error
+    rows = [(n, row) for n, row in enumerate(text.split("\n"), start=1) if row.strip()]
+    if not rows:
+        raise TraceError("The trace is empty.")
+    lines: list[Line] = []
+    for number, row in rows:
+        line = _parse(row)
+        if line is None:
+            if lines and number == rows[-1][0]:
+                lines.append(_notice(lines, "cut-short", "The last line of the trace was cut off."))
+                break
+            raise TraceError(f"Line {number} of the trace is not a JSON object with a kind.")
+        if not lines:
+            _check_header(line)
+        if line["kind"] not in KINDS:
+            text = f"Skipped a record of unknown kind {line['kind']!r}."
+            line = _notice([line], "unknown-kind", text)
+        lines.append(line)
+    return lines
+
+
+def _parse(row: str) -> Line | None:
+    try:
+        line = json.loads(row)
+    except (ValueError, RecursionError):  # RecursionError: brackets nested without end
+        return None
+    return line if isinstance(line, dict) and isinstance(line.get("kind"), str) else None
+
+
+def _check_header(line: Line) -> None:
+    if line["kind"] != "header":
+        raise TraceError("The trace does not begin with a header, so it is not a GLANCE trace.")
+    schema = line.get("schema")
+    if not isinstance(schema, int):
+        raise TraceError("The header of the trace names no schema number.")
+    if schema > SCHEMA:
+        raise TraceError(
+            f"The trace has schema {schema}; this version of GLANCE reads schemas up to {SCHEMA}."
+        )
+
+
+def _notice(lines: list[Line], code: str, text: str) -> Line:
+    last = lines[-1]
+    common = {"run": last.get("run"), "seq": last.get("seq")}
+    return {"kind": "notice", **common, "level": "warning", "code": code, "text": text}
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "bad file name"
+
+
+@cache
+def _git_sha() -> str:
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():  # an installed copy must not report a repository above it
+        return ""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+def _command() -> str:
+    program, *arguments = sys.argv or [""]
+    name = Path(program).name
+    called = ["python", "-m", "glance"] if name == "__main__.py" else [name]
+    return shlex.join([*called, *arguments])
+
+
+def provenance() -> dict[str, Any]:
+    """Where a trace comes from: git sha, versions and the command line."""
+    versions = {"python": platform.python_version()}
+    for package in ("torch", "transformers", "numpy", "pillow"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return {"git": _git_sha(), "versions": versions, "command": _command()}

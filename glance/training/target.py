@@ -1,0 +1,271 @@
+"""Train the embedded target from scratch: see glyphs, read lines, read pages and answer.
+
+Next-token loss on whole pages teaches a blank model nothing in hours, but the generator knows
+every glyph's place, so each part is supervised directly, then joined:
+  vision  every visual token names the characters whose centres fall into its four slots
+  lines   the text model reads single lines; chosen heads are told which visual token to look at
+  pages   longer strips, then whole pages with questions, all parts trained together
+"""
+
+import json
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from glance.documents.dataset import page
+from glance.evaluate import character_errors, read_page
+from glance.targets.embedded import IMAGE, build_model, build_processor
+from glance.training.guide import Guide
+from glance.training.optimizer import MuonAdamW
+from glance.training.pages import CLASSES, SLOTS, Batch, Sampler, render
+from glance.training.sequences import Sequences, build, pixel_rows
+
+STAGES = ("vision", "lines", "pages")
+RATES = {"vision": 2e-3, "lines": 2e-3, "pages": 1.6e-3}  # AdamW's
+# learning rate of the vision tower (and glyph heads), and of the text model, as shares of RATES
+SHARES = {"vision": (1.0, 0.0), "lines": (0.0, 1.0), "pages": (0.3, 1.0)}
+# a stage ends when the running mean of its figure gets here, or when its time is up
+ENOUGH = {"vision": ("glyph", 0.94), "lines": ("token", 0.80)}
+LIMITS = {"vision": 16.0, "lines": 12.0}  # minutes
+WARM_UP = 40  # steps
+BUDGET = 4200  # visual tokens a step
+GUIDE_WEIGHT = 0.4
+LAYER_HERE, LAYERS_AHEAD = 1, (3, 5)
+SAVE_EVERY = 180.0  # seconds
+CHECK_EVERY = 900.0  # seconds; free-running answers cost much of a minute
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a resumed run needs beside the weights."""
+
+    minutes: dict[str, float]  # trained so far, a stage
+    steps: dict[str, int]
+
+
+class Trainer:
+    """The model, its training-only glyph heads and guides, and the optimizer."""
+
+    def __init__(self, device: str) -> None:
+        torch.manual_seed(0)
+        self.device = device
+        self.model = build_model().to(device).train()
+        visual, text = self.model.model.visual, self.model.model.language_model
+        self.glyph_heads = nn.ModuleList(
+            nn.Linear(width, SLOTS * CLASSES)
+            for width in (visual.config.hidden_size, visual.config.out_hidden_size)
+        ).to(device)
+        self.here = Guide(text, LAYER_HERE)
+        self.ahead = [Guide(text, layer) for layer in LAYERS_AHEAD]
+        self.seeing = [*visual.parameters(), *self.glyph_heads.parameters()]
+        self.reading = list(text.parameters())
+        self.optimizer = MuonAdamW((self.seeing, self.reading), layers=(visual.blocks, text.layers))
+
+    def enter(self, stage: str) -> None:
+        """Freeze what the stage does not train."""
+        for parameters, share in zip((self.seeing, self.reading), SHARES[stage], strict=True):
+            for p in parameters:
+                p.requires_grad_(share > 0)
+
+    def _see(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        rows, grid = pixel_rows(images)
+        out = self.model.model.visual(rows.to(self.device), grid_thw=grid.to(self.device))
+        return out.last_hidden_state, out.pooler_output
+
+    def _glyph_loss(self, seen: tuple[Tensor, Tensor], labels: Tensor) -> tuple[Tensor, float]:
+        """Cross-entropy of characters plus 0.3 times that of blanks; share of characters right."""
+        goal, right, total = labels.reshape(-1), 0.0, torch.zeros((), device=self.device)
+        ink = goal > 0
+        for head, features in zip(self.glyph_heads, seen, strict=True):
+            logits = head(features).float().view(-1, CLASSES)
+            each = F.cross_entropy(logits, goal, reduction="none")
+            total = total + each[ink].mean() + 0.3 * each[~ink].mean()
+            right = (logits.argmax(-1) == goal)[ink].float().mean().item()
+        return total, right
+
+    def _read(self, seen: Tensor, s: Sequences) -> tuple[Tensor, dict[str, float]]:
+        """Next-token loss of the answers plus guided attention."""
+        text = self.model.model.language_model
+        embedded = text.embed_tokens(s.ids)
+        place = (s.ids == IMAGE)[..., None].expand_as(embedded)
+        embedded = embedded.masked_scatter(place, seen.to(embedded.dtype))
+        hidden = text(
+            inputs_embeds=embedded,
+            position_ids=s.positions,
+            attention_mask=s.mask,
+            use_cache=False,
+        ).last_hidden_state
+        answer = s.goals != -100
+        logits = self.model.lm_head(hidden[answer]).float()
+        goal = s.goals[answer]
+        visual = int((s.ids[0] == IMAGE).sum())
+        here, hit_here = self.here.loss(s.here, s.mask, visual)
+        ahead = [g.loss(s.ahead, s.mask, visual) for g in self.ahead]
+        token = F.cross_entropy(logits, goal)
+        right = (logits.argmax(-1) == goal).float().mean().item()
+        loss = token + GUIDE_WEIGHT * (here + sum(x for x, _ in ahead))
+        return loss, {"loss": token.item(), "token": right, "here": hit_here, "ahead": ahead[-1][1]}
+
+    def step(self, stage: str, batch: Batch, rate: float) -> dict[str, float]:
+        """One update; returns figures of the batch."""
+        images = torch.from_numpy(batch.images)
+        labels = torch.from_numpy(batch.labels).long().to(self.device)
+        with torch.autocast(self.device, dtype=torch.bfloat16):
+            with torch.set_grad_enabled(SHARES[stage][0] > 0):
+                seen = self._see(images)
+            figures: dict[str, float] = {}
+            loss = torch.zeros((), device=self.device)
+            if SHARES[stage][0] > 0:
+                glyph, figures["glyph"] = self._glyph_loss(seen, labels)
+                loss = loss + glyph
+            if SHARES[stage][1] > 0:
+                s = build(batch)
+                s = Sequences(*(getattr(s, f).to(self.device) for f in Sequences.__slots__))
+                read, more = self._read(seen[1], s)
+                loss, figures = loss + read, figures | more
+        self.optimizer.step(loss, [rate * share for share in SHARES[stage]])
+        return figures
+
+    # --- on disk: safetensors and JSON only
+    def _named(self) -> list[tuple[str, nn.Parameter]]:
+        named = [(f"model.{n}", p) for n, p in self.model.named_parameters()]
+        return named + [(f"glyph.{n}", p) for n, p in self.glyph_heads.named_parameters()]
+
+    def save(self, folder: Path, progress: Progress) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        tensors = self.optimizer.tensors(self._named())
+        save_file(tensors, folder / "checkpoint.new")
+        (folder / "checkpoint.new").replace(folder / "checkpoint.safetensors")
+        (folder / "progress.json").write_text(json.dumps(asdict(progress), indent=1))
+
+    def load(self, folder: Path) -> Progress:
+        tensors = load_file(folder / "checkpoint.safetensors")
+        self.optimizer.load(self._named(), tensors)
+        return Progress(**json.loads((folder / "progress.json").read_text()))
+
+
+def write_folder(trainer: Trainer, folder: Path) -> None:
+    """The model as an ordinary Hugging Face folder with bf16 weights."""
+    build_processor().save_pretrained(folder)
+    weights = {
+        k: v.detach().to("cpu", torch.bfloat16) for k, v in trainer.model.state_dict().items()
+    }
+    config = trainer.model.config
+    config.save_pretrained(folder)
+    trainer.model.generation_config.save_pretrained(folder)
+    weights.pop("lm_head.weight", None)  # tied to the embedding
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def _batches(sampler: Sampler, stage: str, done: float) -> Iterator[Batch]:
+    """`done`: minutes already spent in the stage; strips grow into pages over its first ten."""
+    started = time.monotonic()
+    while True:
+        t = done + (time.monotonic() - started) / 60
+        if stage == "vision":
+            yield sampler.windows(size=56)
+        elif stage == "lines":
+            yield sampler.strips(BUDGET, rows=3)
+        elif sampler.rng.random() < max(0.12, 0.8 - t / 12):
+            yield sampler.strips(BUDGET, rows=sampler.rng.randint(3, min(6 + int(t), 14)))
+        else:
+            yield sampler.whole(BUDGET, asks=4)
+
+
+def _rate(stage: str, step: int, share: float) -> float:
+    """Warm-up, a flat top, then a linear fall over the last third of the stage's time."""
+    fall = min(1.0, (1.0 - share) / 0.35)
+    return RATES[stage] * min(1.0, (step + 1) / WARM_UP) * max(fall, 0.02)
+
+
+def _check(trainer: Trainer, count: int) -> str:
+    """Free-running figures on validation pages, through the class's own `generate`."""
+    trainer.model.eval()
+    processor = build_processor()
+    errors = length = right = asked = 0
+    for i in range(count):
+        p = page("validation", i)
+        chosen = [p.questions[0], *random.Random(i).sample(p.questions[1:], 2)]
+        for q in chosen:
+            got = read_page(trainer.model, processor, p.image, q.question, len(q.answer) + 20)
+            if q.task == "transcribe":
+                errors += character_errors(got, q.answer)
+                length += len(q.answer)
+            else:
+                right += got == q.answer
+                asked += 1
+    trainer.model.train()
+    return f"validation CER {errors / length:.3f}, exact {right}/{asked}"
+
+
+def train(
+    out: Path,
+    minutes: float,
+    resume: bool = False,
+    device: str = "cpu",
+    pages: int = 12000,
+) -> None:
+    """Train for `minutes`, at most, and write an HF folder to `out`/model.
+
+    With `resume` the run goes on from `out`/checkpoint.safetensors. The first two stages
+    end when they are good enough or at their limit; whatever is left goes to whole pages.
+    """
+    started, log = time.monotonic(), sys.stderr
+    if device == "cpu":
+        torch.set_num_threads(2)
+    trainer = Trainer(device)
+    progress = Progress(dict.fromkeys(STAGES, 0.0), dict.fromkeys(STAGES, 0))
+    if resume:
+        progress = trainer.load(out)
+    print(f"rendering {pages} pages", file=log, flush=True)
+    seed = sum(progress.steps.values())
+    sampler = Sampler(render("train", 0, pages), seed)
+    left = minutes - (time.monotonic() - started) / 60
+    plan = {k: min(v, 0.2 * left) for k, v in LIMITS.items()}
+    level = dict.fromkeys(ENOUGH, 0.0)
+    for stage in STAGES:
+        wanted = plan.get(stage, 0.0) - progress.minutes[stage]
+        if stage == "pages":
+            # what is left is for the last check and for writing
+            wanted = 0.97 * minutes - (time.monotonic() - started) / 60
+        if wanted <= 0:
+            continue
+        trainer.enter(stage)
+        start = saved = checked = time.monotonic()
+        before, first = progress.minutes[stage], progress.steps[stage]
+        for batch in _batches(sampler, stage, before):
+            spent = (time.monotonic() - start) / 60
+            if spent >= wanted:
+                break
+            step = progress.steps[stage]
+            figures = trainer.step(stage, batch, _rate(stage, step - first, spent / wanted))
+            progress.steps[stage] += 1
+            progress.minutes[stage] = before + spent
+            if stage in ENOUGH:
+                key, enough = ENOUGH[stage]
+                level[stage] += 0.05 * (figures[key] - level[stage])
+                if level[stage] > enough:
+                    progress.minutes[stage] = LIMITS[stage]
+                    break
+            if step % 20 == 0:
+                shown = " ".join(f"{k} {v:.3f}" for k, v in figures.items())
+                print(
+                    f"{stage} {step} {shown} ({wanted - spent:.1f} min left)", file=log, flush=True
+                )
+            if time.monotonic() - saved > SAVE_EVERY:
+                trainer.save(out, progress)
+                saved = time.monotonic()
+            if stage == "pages" and time.monotonic() - checked > CHECK_EVERY:
+                print(f"{stage} {step} {_check(trainer, 6)}", file=log, flush=True)
+                checked = time.monotonic()
+        trainer.save(out, progress)
+    print(_check(trainer, 24), file=log, flush=True)
+    write_folder(trainer, out / "model")

@@ -1,0 +1,83 @@
+"""verify: a whole candidate tree through the target in one pass.
+
+The tree is packed into rows, root first. A row stands at the position of its depth, attends to
+every committed token and, inside the tree, to its ancestors and itself. So its logits are those
+that the target would give after the committed text and the row's own path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glance.cache import compact
+from glance.entropy import RowStats, row_stats
+from glance.targets.base import Request, Target
+from glance.tree import visibility
+from glance.types import CandidateTree
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What the target says about every row of a tree."""
+
+    logits: Tensor  # [rows, V]
+    stats: RowStats  # p_token: of each node's own token; 1.0 for the root
+    features: Tensor | None  # [rows, K, d]
+
+
+class Verifier:
+    """Packs trees for one target and keeps its cache on the accepted path."""
+
+    def __init__(self, target: Target, taps: Sequence[int] = ()) -> None:
+        """`taps` are the layers whose outputs the drafter reads."""
+        self._target = target
+        self._taps = tuple(taps)
+
+    def visible(self, tree: CandidateTree) -> np.ndarray:
+        """Who attends to whom inside the tree: [rows, rows] bool."""
+        return visibility(tree)
+
+    def verify(self, request: Request, tree: CandidateTree) -> Verified:
+        """One target pass over the tree; appends its rows to the cache."""
+        device = self._target.device
+        packed = torch.tensor([tree.token_ids, tree.depths, (0, *tree.parents[1:])], device=device)
+        ids, depths, parents = packed
+        mask = tree_mask(
+            torch.from_numpy(self.visible(tree)).to(device),
+            request.length,
+            self._target.attention,
+            self._target.dtype,
+        )
+        logits, features = self._target.forward(request, ids, depths, mask, self._taps)
+        stats = row_stats(logits, asked=torch.stack([parents, ids], dim=1))
+        stats.p_token[0] = 1.0
+        return Verified(logits, stats, features)
+
+    def keep(self, request: Request, tree: CandidateTree, path: Sequence[int]) -> None:
+        """Commit the path's rows: the cache holds them and nothing after them."""
+        compact(request.cache, rows=len(tree), path=path)
+        request.length += len(path)
+
+
+def tree_mask(
+    visible: Tensor,  # [rows, rows] bool
+    committed: int,  # tokens in the cache before the pass (S)
+    attention: str,
+    dtype: torch.dtype,
+) -> Tensor:
+    """[1, 1, rows, S + rows]: bool for sdpa, additive for eager.
+
+    Eager attention adds the mask to its scores: given a bool it would add 0 and 1, raise no
+    error, and be wrong.
+    """
+    rows = visible.shape[0]
+    mask = torch.cat([visible.new_ones(rows, committed), visible], dim=1)[None, None]
+    if attention == "sdpa":
+        return mask
+    additive = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
+    return additive.masked_fill(~mask, torch.finfo(dtype).min)

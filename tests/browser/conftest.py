@@ -1,0 +1,119 @@
+"""A server in a process of its own and a Chromium to look at it with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.ui.toy_page import ANSWER, make_assets
+
+ROOT = Path(__file__).parents[2]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+NASTY = "Pay <b>now</b> & sign</s> ${document.title='run'} `x` {{value}} $y$\nEnd"
+
+
+def serve(*arguments: str) -> Iterator[str]:
+    """The page's address, served until the generator is closed."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "tests.browser.serve", str(port), *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+    server = subprocess.Popen(command, cwd=ROOT, env=environment)
+    address = f"http://127.0.0.1:{port}/"
+    try:
+        for _ in range(240):
+            assert server.poll() is None, "the server ended while it was starting"
+            try:
+                urllib.request.urlopen(address, timeout=2).close()
+                break
+            except OSError:
+                time.sleep(0.25)
+        else:
+            pytest.fail("the server did not answer within a minute")
+        yield address
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+@pytest.fixture(scope="session")
+def assets(tmp_path_factory) -> Path:
+    return make_assets(tmp_path_factory.mktemp("toy") / "assets", (ANSWER, NASTY))
+
+
+@pytest.fixture(scope="session")
+def toy_url(assets) -> Iterator[str]:
+    """The page over a toy runner: 10 ms a line, so a run takes a second or two."""
+    yield from serve(str(assets), "0.01")
+
+
+@pytest.fixture(scope="session")
+def live_url() -> Iterator[str]:
+    """The page as it is shipped, with its model."""
+    yield from serve()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("Chromium is missing: the browser tests must not be skipped here.")
+        pytest.skip("there is no Chromium on this machine")
+    expect.set_options(timeout=20_000)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser) -> Iterator[Callable[..., Page]]:
+    """Opens a page in a context of its own; fails on script errors and on requests elsewhere."""
+    contexts = []
+    problems: list[str] = []
+
+    def visit(url: str, *, width: int = 1280, height: int = 900, motion: bool = False) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            reduced_motion="no-preference" if motion else "reduce",
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "request",
+            lambda request: (
+                problems.append(request.url)
+                if not request.url.startswith((url.split("?")[0], "data:", "blob:"))
+                else None
+            ),
+        )
+        page.goto(url)
+        page.wait_for_selector(".g-tree .g-plot .main-svg")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert problems == []

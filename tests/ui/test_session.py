@@ -1,0 +1,217 @@
+"""The job behind the page: order, words, stopping, and one decoder at a time. No model."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from PIL import Image
+
+from app.session import MAX_WAITING, NO_DOCUMENT, Session
+from glance.documents.intake import Document
+from glance.types import PromptError
+from tests.ui.toy_page import toy_runner
+from tests.ui.toy_trace import toy_trace
+
+PAGE = Document(
+    image=Image.new("RGB", (64, 64), "white"),
+    notices=(),
+    page=1,
+    pages=1,
+    original_size=(64, 64),
+    sha256="0" * 64,
+    name="page.png",
+)
+
+
+def started(runner=None) -> Session:
+    session = Session(lambda: runner or toy_runner(0.0))
+    session.start()
+    return session
+
+
+def run(session: Session, question: str = "hello there", mode: str = "both") -> Iterator:
+    return session.run(PAGE, question, mode, 15, 256)
+
+
+def states(frames) -> list[dict]:
+    return [json.loads(frame.state) for frame in frames if frame.state]
+
+
+def wait_until(condition, seconds: float = 2.0) -> float:
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < seconds, "it did not happen in time"
+        time.sleep(0.005)
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize(("mode", "lanes"), [("both", 2), ("glance", 1), ("ar", 1)])
+def test_a_run_ends_with_the_whole_trace_and_every_view(mode, lanes):
+    frames = list(run(started(), mode=mode))
+    last = frames[-1]
+    assert json.loads(last.state)["phase"] == "done"
+    lines = [json.loads(line) for line in last.trace.splitlines()]
+    assert [line["seq"] for line in lines] == list(range(len(lines)))
+    assert sum(line["kind"] == "finish" for line in lines) == lanes
+    for value in (last.tree, last.prefix, last.entropy):
+        assert json.loads(value)["run"] == lines[0]["run"]
+        assert json.loads(value)["figure"]["layout"]["meta"]["caption"]
+
+
+def test_the_trace_only_ever_grows():
+    texts = [frame.trace for frame in run(started(toy_runner(0.01)), "x" * 80) if frame.trace]
+    assert len(texts) > 1
+    assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
+    assert all(text.endswith("\n") for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("document", "question", "word"),
+    [
+        (None, "What is it?", NO_DOCUMENT),
+        (PAGE, "", "no question"),
+        (PAGE, "  \n ", "no question"),
+        (PAGE, "x" * 2001, "2,001 characters"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_the_session_goes_on(document, question, word):
+    session = started()
+    frames = list(session.run(document, question, "both", 15, 256))
+    assert len(frames) == 1
+    told = json.loads(frames[0].state)
+    assert told["level"] == "error"
+    assert word in told["text"]
+    assert states(run(session))[-1]["phase"] == "done"
+
+
+def test_a_prompt_that_does_not_fit_is_told_in_its_own_words():
+    def too_long(*_args) -> Iterator[dict]:
+        raise PromptError("The page and the question do not fit.")
+        yield {}
+
+    assert states(run(started(too_long)))[-1]["text"] == "The page and the question do not fit."
+
+
+def test_a_defect_shows_no_internals_and_keeps_what_was_decoded():
+    def breaks(*_args) -> Iterator[dict]:
+        yield from list(toy_trace())[:6]
+        raise RuntimeError("secret path /home/someone")
+
+    frames = list(run(started(breaks)))
+    told = json.loads(frames[-1].state)
+    assert told["phase"] == "error"
+    assert "secret" not in told["text"]
+    assert len(frames[-1].trace.splitlines()) == 6
+
+
+def test_closing_a_run_stops_the_decoder_and_frees_the_slot():
+    ended = threading.Event()
+
+    def endless(*_args) -> Iterator[dict]:
+        try:
+            for line in toy_trace(text="x" * 100_000, lanes=("ar",)):
+                time.sleep(0.01)
+                yield line
+        finally:
+            ended.set()
+
+    session = started(endless)
+    frames = run(session)
+    while not next(frames).trace:
+        pass
+    frames.close()
+    assert wait_until(ended.is_set) < 0.5
+    following = run(session)
+    assert wait_until(lambda: next(following).trace is not None) < 2
+    following.close()
+
+
+def test_one_run_decodes_at_a_time_and_the_others_are_told():
+    active: list[int] = []
+    most = 0
+
+    def counting(*settings) -> Iterator[dict]:
+        nonlocal most
+        active.append(1)
+        most = max(most, len(active))
+        yield from toy_runner(0.01)(*settings)
+        active.pop()
+
+    session = started(counting)
+    outcomes: list[list[dict]] = []
+    threads = [
+        threading.Thread(target=lambda: outcomes.append(states(run(session)))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert most == 1
+    assert [told[-1]["phase"] for told in outcomes] == ["done"] * 3
+    waited = [told for told in outcomes if any("ahead of yours" in each["text"] for each in told)]
+    assert len(waited) == 2
+
+
+def test_a_full_queue_says_so():
+    session = started(toy_runner(0.5))
+    running = [run(session) for _ in range(MAX_WAITING + 1)]
+    for frames in running:
+        next(frames)
+    told = states(run(session))
+    assert "queue is full" in told[-1]["text"]
+    for frames in running:
+        frames.close()
+
+
+def test_two_visitors_never_see_each_other():
+    """Interleaved runs: each one's trace holds its own question only."""
+    session = started(toy_runner(0.002))
+    texts: dict[str, str] = {}
+
+    def visit(question: str) -> None:
+        for frame in run(session, question):
+            texts[question] = frame.trace or texts.get(question, "")
+
+    threads = [threading.Thread(target=visit, args=(q,)) for q in ("alpha page", "omega sheet")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert "alpha" in texts["alpha page"]
+    assert "omega" not in texts["alpha page"]
+    assert "alpha" not in texts["omega sheet"]
+    assert (
+        texts["alpha page"].split('"run":"')[1][:12]
+        != texts["omega sheet"].split('"run":"')[1][:12]
+    )
+
+
+def test_a_missing_model_leaves_replay_and_says_so():
+    def missing():
+        raise FileNotFoundError("no such folder")
+
+    session = Session(missing)
+    session.start()
+    told = states(run(session))
+    assert "recorded runs" in told[-1]["text"]
+    assert json.loads(session.status())["phase"] == "missing"
+
+
+def test_a_run_waits_for_the_model():
+    gate = threading.Event()
+
+    def slow():
+        gate.wait(5)
+        return toy_runner(0.0)
+
+    session = Session(slow)
+    session.start()
+    frames = run(session)
+    assert "still loading" in json.loads(next(frames).state)["text"]
+    gate.set()
+    assert states(frames)[-1]["phase"] == "done"

@@ -1,0 +1,198 @@
+"""The page without a browser: how it is built, what events hand back, what first paint needs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import plotly.graph_objects as go
+import pytest
+from PIL import Image
+
+from app.examples import load_examples
+from app.handlers import on_open, on_pick, on_upload, tree_of
+from app.session import Session
+from app.ui import build, launch_options
+from glance.trace import dumps
+from tests.ui.toy_page import make_assets, toy_runner
+from tests.ui.toy_trace import toy_trace
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def assets(tmp_path) -> Path:
+    return make_assets(tmp_path / "assets")
+
+
+def round_text(number: int) -> str:
+    lines = [line for line in toy_trace() if line.get("r") == number and line["lane"] != "ar"]
+    return "".join(dumps(line) + "\n" for line in lines)
+
+
+def test_first_paint_replays_a_recorded_trace_without_model_and_torch(assets):
+    """Builds the page from examples while no model folder is reachable, then looks at imports."""
+    code = f"""
+import sys
+from pathlib import Path
+from app.examples import load_examples
+from app.session import Session
+from app.ui import build
+def absent(): raise FileNotFoundError("the model folder is absent")
+demo = build(Session(absent), load_examples(Path({str(assets)!r})))
+values = {{b.elem_id: b.value for b in demo.blocks.values() if hasattr(b, "value")}}
+assert values["g-channel"].startswith('{{"kind":"header"'), values["g-channel"][:80]
+assert '"source": "recorded"' in values["g-state"]
+assert '"figure"' in values["g-tree"]
+print(sorted({{"torch", "transformers"}} & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_page_without_any_example_still_builds(tmp_path):
+    assert load_examples(tmp_path) == ()
+    build(Session(lambda: toy_runner()), ())
+
+
+def test_threads_are_set_before_torch_can_load():
+    code = (
+        "import os, sys; os.environ.pop('OMP_NUM_THREADS', None);"
+        "os.environ.pop('OMP_WAIT_POLICY', None); import runpy;"
+        "runpy.run_path('app.py', run_name='imported');"
+        "print(os.environ['OMP_NUM_THREADS'], os.environ['OMP_WAIT_POLICY'], end=' ');"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.stdout.split() == ["1", "PASSIVE", "False"], done.stderr
+
+
+def test_nothing_is_recorded_monitored_or_shown_of_errors():
+    options = launch_options()
+    assert options["run_history"] is False
+    assert options["ssr_mode"] is False
+    assert options["show_error"] is False
+    assert options["enable_monitoring"] is False
+    demo = build(Session(lambda: toy_runner()), ())
+    assert demo.analytics_enabled is False
+    assert demo.delete_cache
+    assert all(event.api_visibility == "private" for event in demo.fns.values())
+
+
+def test_no_gr_plot_and_no_template_with_a_value():
+    """A template that mentions a value is evaluated as JavaScript: text could run there."""
+    for path in (ROOT / "app").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute):
+                assert not (node.attr == "Plot" and getattr(node.value, "id", "") == "gr"), path
+    demo = build(Session(lambda: toy_runner()), ())
+    for block in demo.blocks.values():
+        template = getattr(block, "html_template", "") or ""
+        assert "${" not in template
+        assert "{{" not in template
+
+
+def test_scripts_write_text_never_markup():
+    for path in (ROOT / "app" / "static").glob("*.js"):
+        source = path.read_text(encoding="utf-8")
+        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+            assert word not in source, f"{path.name}: {word}"
+
+
+def test_picking_an_example_gives_its_page_question_and_recorded_run(assets):
+    (example,) = load_examples(assets)
+    document, view, question, suggestions, frame = on_pick(example)
+    assert document.sha256 == json.loads(view)["sha256"]
+    assert question == "Transcribe the page."
+    assert json.loads(suggestions)[0]["title"] == "Transcribe the page."
+    lines = [json.loads(line) for line in frame.trace.splitlines()]
+    assert lines[0]["image"]["sha256"] == document.sha256
+    assert json.loads(frame.state)["source"] == "recorded"
+
+
+def test_the_preview_knows_where_every_glyph_stands(assets):
+    (example,) = load_examples(assets)
+    glyphs = json.loads(on_pick(example)[1])["glyphs"]
+    assert len(glyphs["ink"]) == len(glyphs["boxes"])
+    assert glyphs["ink"].startswith("NorthgateStationers")
+    assert all(0 <= side <= 1 for box in glyphs["boxes"] for side in box)
+
+
+def test_a_good_upload_becomes_the_document(tmp_path):
+    Image.new("RGB", (200, 100), "white").save(tmp_path / "p.png")
+    document, view, _, told = on_upload(str(tmp_path / "p.png"))
+    assert document is not None
+    assert json.loads(view)["width"] == 200
+    assert json.loads(told)["level"] == "info"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("empty.png", b""),
+        ("text.png", b"hello"),
+        ("p.pdf", b"%PDF-1.7"),
+        ("cut.jpg", b"\xff\xd8\xff"),
+    ],
+)
+def test_a_bad_upload_is_one_sentence_and_leaves_no_document(tmp_path, name, data):
+    (tmp_path / name).write_bytes(data)
+    document, view, _, told = on_upload(str(tmp_path / name))
+    assert document is None
+    assert view == "null"
+    words = json.loads(told)
+    assert words["level"] == "error"
+    assert words["text"].endswith(".")
+    assert str(tmp_path) not in words["text"]
+
+
+def test_an_exported_trace_opens_to_the_same_figures(tmp_path, assets):
+    (example,) = load_examples(assets)
+    frame = on_pick(example)[-1]
+    path = tmp_path / "trace.jsonl"
+    path.write_text(frame.trace, encoding="utf-8")
+    opened = on_open(str(path))
+    assert opened.parts[1:] == frame.parts[1:]
+    assert json.loads(opened.state)["source"] == "opened"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "[1, 2]",
+        '{"kind":"header","schema":999}',
+        '{"kind":"header","schema":1,"run":"r"}',
+        dumps(next(toy_trace())) + '\n{"kind":"commit","lane":"x","r":1}',
+        dumps(next(toy_trace())) + '\n{"kind":"commit","lane":"x","r":1,"tokens":3,"text":"a"}',
+    ],
+)
+def test_a_bad_trace_is_one_sentence(tmp_path, text):
+    path = tmp_path / "bad.jsonl"
+    path.write_text(text, encoding="utf-8")
+    frame = on_open(str(path))
+    assert frame.trace is None
+    told = json.loads(frame.state)
+    assert told["level"] == "error"
+    assert told["text"].endswith(".")
+
+
+def test_a_round_of_any_trace_can_be_drawn_again():
+    figure = json.loads(tree_of(round_text(2)))
+    go.Figure(figure)
+    assert figure["layout"]["meta"]["round"] == 2
+
+
+@pytest.mark.parametrize("text", ["", "{}", "null", "[]", '{"kind":"commit"}', "x" * 300_000])
+def test_a_round_that_is_none_is_no_figure(text):
+    assert tree_of(text) is None

@@ -1,0 +1,187 @@
+"""A question from document to trace, on a tiny target with a processor made for it."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from PIL import Image
+
+from glance.ask import ask, warm_up
+from glance.config import DecodeConfig
+from glance.documents.intake import Document, DocumentError, Notice
+from glance.drafters.toy import RandomDrafter
+from glance.replay import lanes, replay
+from glance.targets.base import Target
+from glance.trace import KINDS, SCHEMA, dumps, read_trace
+from glance.types import PromptError
+from tests.tiny_models import EOS, GRID, IMAGE, VISION_END, VISION_START, VOCAB, target
+
+FAMILY = "qwen3_vl"
+PATCH = 16
+
+
+class Processor:
+    """One character a token, one fixed grid: what a Hugging Face processor would hand over."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def apply_chat_template(self, messages, add_generation_prompt):
+        assert add_generation_prompt
+        parts = messages[0]["content"]
+        return "".join("<|image_pad|>" if p["type"] == "image" else p["text"] for p in parts)
+
+    def __call__(self, text, images, return_tensors):
+        assert return_tensors == "pt"
+        self.texts += text
+        picture = [VISION_START, *[IMAGE] * (GRID[1] * GRID[2] // 4), VISION_END]
+        ids: list[int] = []
+        for place, piece in enumerate(text[0].split("<|image_pad|>")):
+            ids += (picture if place else []) + [ord(char) % 100 for char in piece]
+        seed = sum(images[0].tobytes()) % 1000
+        pixels = torch.randn(96, 3 * 2 * PATCH**2, generator=torch.Generator().manual_seed(seed))
+        return {
+            "input_ids": torch.tensor([ids]),
+            "attention_mask": torch.ones(1, len(ids), dtype=torch.long),
+            "mm_token_type_ids": torch.tensor([[int(i == IMAGE) for i in ids]]),
+            "pixel_values": pixels,
+            "image_grid_thw": torch.tensor([GRID]),
+        }
+
+
+@pytest.fixture
+def tiny() -> Target:
+    base = target(FAMILY)
+    return Target("tiny", base.model, base.family, base.tokenizer, Processor(), revision="abc")
+
+
+def document(glyphs: list[dict] | None = None) -> Document:
+    return Document(
+        image=Image.new("RGB", (200, 120), "white"),
+        notices=(Notice("info", "page", "Page 1 of 3."),),
+        page=1,
+        pages=3,
+        original_size=(400, 240),
+        sha256="0" * 64,
+        name="page.png",
+        glyphs=glyphs,
+    )
+
+
+CONFIG = DecodeConfig(max_new_tokens=20)
+
+
+def test_a_whole_trace(tiny):
+    lines = list(ask(tiny, [RandomDrafter(VOCAB), None], document(), " What? ", CONFIG, "run7"))
+    assert [line["seq"] for line in lines] == list(range(len(lines)))
+    assert {line["run"] for line in lines} == {"run7"}
+    assert {line["kind"] for line in lines} <= set(KINDS)
+    header, notice = lines[:2]
+    assert (header["kind"], header["schema"], header["lanes"]) == (
+        "header",
+        SCHEMA,
+        ["random", "ar"],
+    )
+    assert header["target"] == {
+        "name": "tiny",
+        "revision": "abc",
+        "dtype": "float32",
+        "device": "cpu",
+        "attention": "sdpa",
+    }
+    assert header["drafter"]["name"] == "random"
+    assert header["settings"]["max_new_tokens"] == 20
+    assert header["prompt"] == {"question": "What?", "tokens": 31, "image_tokens": 24}
+    assert header["image"]["original"] == [400, 240]
+    assert header["image"]["processed"] == [GRID[2] * PATCH, GRID[1] * PATCH]
+    assert (header["image"]["page"], header["image"]["pages"]) == (1, 3)
+    assert (notice["kind"], notice["code"]) == ("notice", "page")
+    seen = lanes(lines)
+    assert list(seen) == ["random", "ar"]
+    assert seen["random"].ids == seen["ar"].ids
+    assert lines[-1]["kind"] == "compare"
+    assert (lines[-1]["state"], lines[-1]["lanes"]) == ("equal", ["ar", "random"])
+    text = "".join(dumps(line) + "\n" for line in lines)
+    assert [line for _, line in replay(read_trace(text)) if "t" not in line] == [
+        line for line in lines if "t" not in line
+    ]
+
+
+def test_one_lane_has_nothing_to_compare(tiny):
+    lines = list(ask(tiny, [None], document(), "What?", CONFIG))
+    assert lines[-1]["kind"] == "finish"
+    assert lines[0]["drafter"] is None
+
+
+def test_grounding_finds_the_answer_on_the_page(tiny):
+    plain = lanes(list(ask(tiny, [None], document(), "What?", CONFIG)))["ar"]
+    glyphs = [
+        {"char": char, "box": [10.0 * n, 20.0, 10.0 * n + 10, 40.0]}
+        for n, char in enumerate(plain.text[2:10])
+    ]
+    lines = list(ask(tiny, [None], document(glyphs), "What?", CONFIG))
+    assert lines[-1]["kind"] == "grounding"
+    assert lines[-1]["copy"][0]["tokens"] == [2, 10]
+    assert lines[-1]["copy"][0]["boxes"] == [[0.0, 0.1667, 0.4, 0.3333]]
+
+
+def test_closing_the_stream_cancels_the_run(tiny):
+    stream = ask(tiny, [RandomDrafter(VOCAB), None], document(), "What?", CONFIG)
+    for _ in range(5):
+        next(stream)
+    stream.close()
+    assert list(stream) == []
+
+
+@pytest.mark.parametrize("question", ["", "  \n", "x" * 2001])
+def test_bad_questions_are_refused_in_words(tiny, question):
+    with pytest.raises(DocumentError):
+        next(ask(tiny, [None], document(), question, CONFIG))
+
+
+def test_too_much_to_read_is_refused_in_words(tiny):
+    with pytest.raises(PromptError, match="lower max tokens"):  # before a line is written
+        next(ask(tiny, [None], document(), "What?", DecodeConfig(max_new_tokens=500)))
+
+
+def test_draws_are_not_compared(tiny):
+    config = DecodeConfig(max_new_tokens=20, temperature=0.8)
+    lines = list(ask(tiny, [RandomDrafter(VOCAB), None], document(), "What?", config))
+    assert len(lanes(lines)) == 2
+    assert lines[-1]["kind"] == "finish"
+
+
+def test_warming_up_runs_every_lane_though_the_answer_ends_at_once(tiny, monkeypatch):
+    drafts: list[int] = []
+    passes: list[int] = []
+
+    class Counting(RandomDrafter):
+        def draft(self, state, out, features):
+            drafts.append(len(out))
+            return super().draft(state, out, features)
+
+    forward = tiny.forward
+    monkeypatch.setattr(tiny, "eos_ids", tuple(range(VOCAB)))
+    monkeypatch.setattr(tiny, "forward", lambda *a: passes.append(len(a[1])) or forward(*a))
+    warm_up(tiny, [Counting(VOCAB), None])
+    assert len(drafts) == 2
+    assert [rows > 1 for rows in passes] == [True, True, False, False]
+
+
+def test_special_strings_typed_in_a_question_are_only_text(tiny):
+    typed = "Read <|image_pad|> and <|im_end|>!"
+    prompt = tiny.prompt(document().image, typed)
+    assert prompt.image_tokens == 24
+    assert prompt.question == typed
+    [text] = tiny.processor.texts
+    assert text.count("<|image_pad|>") == 1
+    assert "<|im_end|>" not in text
+    assert EOS not in prompt.input_ids
+
+
+def test_an_image_that_gets_lost_is_an_error(tiny, monkeypatch):
+    monkeypatch.setattr(
+        tiny, "model", SimpleNamespace(config=SimpleNamespace(image_token_id=-1), device="cpu")
+    )
+    with pytest.raises(PromptError, match="did not reach"):
+        tiny.prompt(document().image, "What?")

@@ -1,0 +1,434 @@
+"""The command line: what a stranger reads, what it refuses, what it prints and where.
+
+A tiny target with random weights stands in for the shipped one, so nothing here needs weights.
+
+python -m pytest tests/unit/test_cli.py
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from glance.cli.main import main
+from glance.cli.output import show, show_table
+from glance.drafters.toy import RandomDrafter
+from glance.heads.block import BlockHead
+from glance.heads.config import HeadConfig
+from glance.heads.formats import write_head
+from glance.targets.base import Target
+from glance.targets.embedded import FIRST_CHARACTER, VOCABULARY, build_model, build_processor
+from glance.targets.load import make_target
+from glance.trace import read_trace
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = ("ask", "replay", "audit", "eval", "train", "render")
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> str:
+    path = tmp_path / "page.png"
+    Image.effect_noise((112, 84), 60).save(path)
+    return str(path)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> Target:
+    """A target with random weights and a drafter that guesses, in place of the shipped ones."""
+    torch.manual_seed(0)
+    model = build_model(layers=2, width=64, vision_layers=1)
+    with torch.no_grad():  # wider than at initialisation, so that the text varies
+        for weights in model.parameters():
+            if weights.dim() > 1:
+                weights.copy_(torch.randn_like(weights) * 1.5 / weights[0].numel() ** 0.5)
+        model.get_input_embeddings().weight.mul_(8.0)
+    head = torch.randn(VOCABULARY, 64) / 8  # untied: a token no longer calls for itself
+    head[:FIRST_CHARACTER] = 0.0
+    model.lm_head.weight = torch.nn.Parameter(head)
+    target = make_target("tiny", model, processor=build_processor())
+
+    def drafter(name: str, target: Target, head: Path | None) -> RandomDrafter | None:
+        assert head is None
+        if name == "ar":
+            return None
+        return RandomDrafter(target.vocab_size, seed=0, chain=name == "glance-chain")
+
+    monkeypatch.setattr("glance.targets.load.load_target", lambda _name: target)
+    monkeypatch.setattr("glance.drafters.load.load_drafter", drafter)
+    return target
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The real program, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Exit code 2, nothing on stdout, one sentence and no traceback on stderr."""
+    try:
+        code = main(arguments)
+    except SystemExit as stop:  # argparse
+        code = int(str(stop.code))
+    said = capsys.readouterr()
+    assert code == 2
+    assert said.out == ""
+    assert "Traceback" not in said.err
+    return said.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    assert f"python -m glance {command}" in text
+    assert "example:" in text
+
+
+def test_help_names_every_command() -> None:
+    done = python("-m", "glance", "--help")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert all(f"\n    {command} " in done.stdout for command in COMMANDS)
+
+
+def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--help" in refused(capsys)
+    assert "--help" in refused(capsys, "decode")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["ask", "nowhere.png", "What?"], "no file"),
+        (["ask", str(ROOT / "pyproject.toml"), "What?"], "not an image"),
+        (["ask", str(ROOT), "What?"], "folder"),
+        (["ask", "page.png"], "QUESTION"),
+        (["ask", "page.png", "What?", "--drafter", "eagle"], "glance-chain"),
+        (["ask", "page.png", "What?", "--budget", "0"], "1 to 1024"),
+        (["ask", "page.png", "What?", "--budget", "many"], "whole number"),
+        (["ask", "page.png", "What?", "--max-tokens", "0"], "from 1"),
+        (["replay", "nowhere.jsonl"], "could not be opened"),
+        (["replay", str(ROOT / "pyproject.toml")], "trace"),
+        (["audit", "--break", "everything"], "compaction"),
+        (["audit", "--n", "0"], "from 1"),
+        (["audit", "--break", "mask", "--drafters", "ar"], "where something drafts"),
+        (["eval", "head"], "target"),
+        (["eval", "target", "--split", "holdout"], "validation"),
+        (["train", "everything"], "head"),
+        (["train", "target", "--resume", "--out", "nowhere"], "resume"),
+        (["render", "--n", "2"], "--out"),
+        (["ask", "page.png", "What?", "--target", "nowhere"], "no file"),
+    ],
+)
+def test_refusals_are_one_sentence(
+    arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert word in refused(capsys, *arguments)
+
+
+@pytest.mark.parametrize("question", ["", "  ", "x" * 2001])
+def test_bad_questions_are_refused_before_a_model_loads(
+    question: str, picture: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "question" in refused(capsys, "ask", picture, question)
+
+
+def test_a_folder_without_a_model_is_refused(
+    picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "no model" in refused(capsys, "ask", picture, "What?", "--target", str(tmp_path))
+
+
+def test_a_folder_as_training_writes_it_can_be_asked(
+    picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build_model(layers=1, width=64, vision_layers=1).save_pretrained(tmp_path)
+    build_processor().save_pretrained(tmp_path)
+    options = ["--drafter", "ar", "--max-tokens", "3", "--target", str(tmp_path)]
+    assert main(["ask", picture, "What?", *options]) == 0
+    assert "ar" in capsys.readouterr().out
+
+
+def test_a_folder_without_a_head_is_refused(
+    picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, head = tmp_path / "model", tmp_path / "head"
+    build_model(layers=1, width=64, vision_layers=1).save_pretrained(model)
+    build_processor().save_pretrained(model)
+    for command in (["ask", picture, "What?"], ["audit", "--n", "1", "--drafters", "glance"]):
+        said = refused(capsys, *command, "--target", str(model), "--head", str(head))
+        assert f"There is no head in {head}" in said
+
+
+def test_a_head_of_another_target_is_refused_with_a_way_out(
+    picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, head = tmp_path / "model", tmp_path / "head"
+    build_model(layers=1, width=64, vision_layers=1).save_pretrained(model)
+    build_processor().save_pretrained(model)
+    sizes = {"hidden_size": 32, "intermediate_size": 32, "head_dim": 8, "vocab_size": VOCABULARY}
+    counts = {"num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2}
+    config = HeadConfig(
+        **sizes, **counts, num_target_layers=1, mask_token_id=8, target_layer_ids=(0,)
+    )
+    write_head(BlockHead(config), head)
+    options = ["--target", str(model), "--head", str(head)]
+    said = refused(capsys, "ask", picture, "What?", *options)
+    assert "hidden size of 32" in said
+    assert said.endswith("Use --drafter ar.\n")
+    assert main(["ask", picture, "What?", "--drafter", "ar", "--max-tokens", "3", *options]) == 0
+
+
+def test_a_trace_that_cannot_be_written_is_refused_before_a_model_loads(
+    picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "missing" / "run.jsonl"
+    said = refused(capsys, "ask", picture, "What?", "--trace", str(path))
+    assert said == f"{path}: No such file or directory.\n"
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_run_that_is_stopped_leaves_the_lines_it_wrote(
+    picture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "run.jsonl"
+
+    def interrupt(text: str) -> None:
+        if "round 2" in text:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("glance.cli.ask.live", interrupt)
+    assert main(["ask", picture, "What?", "--drafter", "ar", "--trace", str(trace)]) == 130
+    kinds = [line["kind"] for line in read_trace(trace)]
+    assert kinds == ["header", "prefill", "commit", "commit"]
+
+
+def test_errors_of_the_real_program_have_no_traceback() -> None:
+    done = python("-m", "glance", "ask", "nowhere.png", "What?")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == "There is no file nowhere.png: check the path.\n"
+
+
+@pytest.mark.usefixtures("tiny")
+def test_ask_prints_the_answer_and_keeps_the_trace(
+    picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace, result = tmp_path / "run.jsonl", tmp_path / "run.json"
+    options = ["--max-tokens", "12", "--trace", str(trace), "--json", str(result)]
+    assert main(["ask", picture, " What is this? ", *options]) == 0
+    out = capsys.readouterr().out
+    lines = read_trace(trace)
+    assert lines[0]["prompt"]["question"] == "What is this?"
+    assert [line["seq"] for line in lines] == list(range(len(lines)))
+    saved = json.loads(result.read_text("utf-8"))
+    first, second = saved["answers"].values()
+    assert first == second
+    assert out.startswith(first)
+    [compared] = saved["compare"]
+    assert compared["state"] == "equal"
+    assert f"{compared['of']} of {compared['of']} token ids equal." in out
+    assert [lane["lane"] for lane in saved["lanes"]] == list(saved["answers"])
+
+    assert main(["replay", str(trace)]) == 0
+    again = capsys.readouterr().out
+    assert out in again
+    assert "Question: What is this?" in again
+    assert again.count("\nround ") == saved["lanes"][0]["rounds"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_one_lane_makes_no_comparison(picture: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ask", picture, "What?", "--drafter", "ar", "--max-tokens", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "Same answer" not in out
+    assert "ar: cut off at 3 tokens, the limit." in out
+
+
+@pytest.mark.usefixtures("tiny")
+def test_too_long_an_answer_is_refused_in_words(
+    picture: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "max tokens" in refused(capsys, "ask", picture, "What?", "--max-tokens", "5000")
+
+
+@pytest.mark.usefixtures("tiny")
+def test_replay_and_help_need_no_torch(picture: str, tmp_path: Path) -> None:
+    trace = tmp_path / "run.jsonl"
+    main(["ask", picture, "What?", "--max-tokens", "4", "--trace", str(trace)])
+    code = (
+        "import sys; from glance.cli.main import main; main(sys.argv[1:]); "
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert python("-c", code, "replay", str(trace)).returncode == 0
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("lost", ["target", "prompt", "created"])
+def test_a_trace_with_a_field_missing_is_refused(
+    lost: str, picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    main(["ask", picture, "What?", "--max-tokens", "4", "--trace", str(trace)])
+    header, *rest = trace.read_text("utf-8").splitlines()
+    damaged = {key: value for key, value in json.loads(header).items() if key != lost}
+    trace.write_text("\n".join([json.dumps(damaged), *rest]), encoding="utf-8")
+    capsys.readouterr()
+    assert lost in refused(capsys, "replay", str(trace))
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_trace_cut_off_replays_its_whole_rounds(
+    picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    main(["ask", picture, "What?", "--max-tokens", "8", "--trace", str(trace)])
+    lines = trace.read_text("utf-8").splitlines()
+    accepts = [number for number, line in enumerate(lines) if '"kind":"accept"' in line]
+    trace.write_text("\n".join(lines[: accepts[1] + 1]), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["replay", str(trace)]) == 0
+    assert capsys.readouterr().out.count("\nround ") == 1
+
+
+@pytest.mark.usefixtures("tiny")
+def test_audit_prints_a_line_a_drafter(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = tmp_path / "audit.json"
+    names = ["ar", "noisy", "random", "oracle", "always-wrong"]
+    options = ["--n", "2", "--max-tokens", "24", "--drafters", *names, "--json", str(result)]
+    assert main(["audit", *options]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in rows] == ["control", *names]
+    assert all(" 2/2 identical, " in row for row in rows)
+    saved = json.loads(result.read_text("utf-8"))
+    assert saved["passed"] is True
+    assert saved["rows"][2]["partial_rounds"] > 0
+    assert [row["passed"] for row in saved["rows"]] == [True] * 6
+    assert saved["target"]["dtype"] == "float32"
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("fault", ["mask", "positions", "compaction"])
+def test_audit_finds_a_planted_fault(fault: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--n", "2", "--max-tokens", "48", "--drafters", "noisy", "--break", fault]
+    assert main(["audit", *options]) == 1
+    control, plain, noisy, *where = capsys.readouterr().out.splitlines()
+    assert " 2/2 identical" in control
+    assert " 2/2 identical" in plain
+    assert " 2/2 identical" not in noisy
+    assert "expected" in where[0]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_fault_that_no_lane_could_notice_is_no_success(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A chain's accepted rows lie where they belong: leaving them there is no fault at all."""
+    options = ["--n", "1", "--max-tokens", "8", "--drafters", "glance-chain"]
+    assert main(["audit", *options, "--break", "compaction"]) == 2
+    assert "The planted fault was not noticed" in capsys.readouterr().err
+    assert main(["audit", *options]) == 0
+
+
+@pytest.mark.usefixtures("tiny")
+def test_answers_are_generated_once_for_all_test_drafters(monkeypatch: pytest.MonkeyPatch) -> None:
+    import glance.audit
+
+    made: list[int] = []
+    original = glance.audit.reference_ids
+    monkeypatch.setattr(
+        "glance.audit.reference_ids", lambda *given: made.append(1) or original(*given)
+    )
+    options = ["--n", "1", "--max-tokens", "4", "--drafters", "noisy", "oracle", "always-wrong"]
+    assert main(["audit", *options]) == 0
+    assert len(made) == 2  # the references, and once more as the control
+
+
+@pytest.mark.usefixtures("tiny")
+def test_eval_prints_a_row_a_task(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = tmp_path / "eval.json"
+    progress: list[str] = []
+    monkeypatch.setattr("glance.cli.eval.live", progress.append)
+    assert main(["eval", "target", "--n", "1", "--json", str(result)]) == 0
+    assert progress == ["1 of 1 pages"]
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert heads.split()[0] == "task"
+    saved = json.loads(result.read_text("utf-8"))
+    assert [row.split()[0] for row in rows] == [task["task"] for task in saved["tasks"]]
+    assert all(task["exact"] == 0.0 and task["cer"] > 0.5 for task in saved["tasks"])
+
+
+def test_train_hands_its_options_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[tuple[object, ...]] = []
+    monkeypatch.setattr("glance.training.target.train", lambda *given: calls.append(given))
+    monkeypatch.setattr("glance.training.head.train", lambda *given: calls.append(given))
+    options = ["--out", str(tmp_path), "--minutes", "7", "--resume", "--device", "cpu"]
+    assert main(["train", "target", *options]) == 0
+    assert main(["train", "head", "--target", "runs/target/model", *options]) == 0
+    assert calls == [
+        (tmp_path, 7.0, True, "cpu"),
+        ("glance", "runs/target/model", tmp_path, 7.0, True, "cpu"),
+    ]
+    assert str(tmp_path / "model") in capsys.readouterr().out
+
+
+def test_text_of_a_page_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show("a\x1b[2Jb\x9b\tc\r\nd")
+    assert capsys.readouterr().out == "a\ufffd[2Jb\ufffd\tc\ufffd\nd\n"
+
+
+def test_a_table_lines_up(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table(("lane", "n", "tau"), [("glance", 7, 3.456), ("ar", 12, None)])
+    assert capsys.readouterr().out.splitlines() == [
+        "lane     n   tau",
+        "glance   7  3.46",
+        "ar      12     -",
+    ]
+
+
+def test_render_draws_the_same_page_for_a_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("one", "two"):
+        assert main(["render", "--out", str(tmp_path / folder), "--n", "2", "--seed", "7"]) == 0
+    paths = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(paths) == 4
+    assert [path.name for path in paths[:2]] == [path.name for path in paths[2:]]
+    assert all(
+        first.read_bytes() == second.read_bytes()
+        for first, second in zip(paths[:2], paths[2:], strict=True)
+    )
+    record = json.loads(paths[0].with_suffix(".json").read_text("utf-8"))
+    assert record["seed"] == 7
+    assert record["questions"]
+
+
+def test_what_is_written_into_nowhere_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert "file" in refused(capsys, "render", "--n", "1", "--out", str(tmp_path / "file" / "in"))
+
+
+@pytest.mark.parametrize(("command", "threads"), [("replay", "1"), ("train", None)])
+def test_threads_are_set_before_torch_could_load(command: str, threads: str | None) -> None:
+    code = (
+        f"import os, sys; os.environ.pop('OMP_NUM_THREADS', None); sys.argv = ['glance', "
+        f"'{command}']; import glance.__main__; print(os.environ['OMP_NUM_THREADS'], "
+        "os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules)"
+    )
+    wanted = threads or str(os.cpu_count())
+    assert python("-c", code).stdout.split() == [wanted, "PASSIVE", "False"]

@@ -1,0 +1,95 @@
+"""The file format: what was written comes back, what is no trace is refused in words."""
+
+import json
+import shlex
+
+import pytest
+
+from glance.trace import SCHEMA, TraceError, dumps, provenance, read_trace
+
+HEADER = {"kind": "header", "run": "x", "seq": 0, "schema": SCHEMA}
+COMMIT = {"kind": "commit", "run": "x", "seq": 1, "lane": "ar", "r": 1, "text": "é\n<b>&\u2028"}
+
+
+def text(*lines: dict) -> str:
+    return "".join(dumps(line) + "\n" for line in lines)
+
+
+def test_round_trip(tmp_path):
+    path = tmp_path / "run.jsonl"
+    path.write_text(text(HEADER, COMMIT), encoding="utf-8")
+    assert read_trace(path) == [HEADER, COMMIT]
+    assert read_trace(str(path)) == [HEADER, COMMIT]
+    assert read_trace(path.read_text(encoding="utf-8")) == [HEADER, COMMIT]
+
+
+def test_a_line_stays_one_line_whatever_the_text():
+    assert "\n" not in dumps(COMMIT)
+    assert json.loads(dumps(COMMIT)) == COMMIT
+
+
+def test_numbers_that_json_lacks_are_refused():
+    with pytest.raises(ValueError, match="JSON"):
+        dumps({"kind": "commit", "h": float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("{}\n", "Line 1"),
+        ('{"kind": 3}\n', "Line 1"),
+        ("{not json\n{}", "Line 1"),
+        (text(COMMIT), "header"),
+        (text({"kind": "header"}), "schema"),
+        (text({**HEADER, "schema": SCHEMA + 1}), f"schema {SCHEMA + 1}"),
+        (text(HEADER) + "[1]\n" + text(COMMIT), "Line 2"),
+        ("{" + "[" * 100_000, "Line 1"),
+    ],
+)
+def test_bad_text_is_refused_in_one_sentence(source, words):
+    with pytest.raises(TraceError, match=words) as caught:
+        read_trace(source)
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    for name, content in (("empty", b""), ("blank", b"\n \n"), ("binary", b"\xff\xfe\x00")):
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(TraceError):
+            read_trace(path)
+    with pytest.raises(TraceError, match="no such file"):
+        read_trace(tmp_path / "missing")
+    with pytest.raises(TraceError):
+        read_trace(tmp_path)
+
+
+def test_unknown_kinds_become_a_notice():
+    strange = {"kind": "weather", "run": "x", "seq": 1}
+    lines = read_trace(text(HEADER, strange, COMMIT))
+    assert [line["kind"] for line in lines] == ["header", "notice", "commit"]
+    assert lines[1]["code"] == "unknown-kind"
+    assert "weather" in lines[1]["text"]
+
+
+def test_unknown_fields_are_kept():
+    assert read_trace(text({**HEADER, "later": [1]}))[0]["later"] == [1]
+
+
+def test_a_line_cut_off_at_the_end_becomes_a_notice():
+    lines = read_trace(text(HEADER, COMMIT) + '{"kind":"comm')
+    assert lines[:2] == [HEADER, COMMIT]
+    assert lines[2]["code"] == "cut-short"
+
+
+def test_the_command_can_be_pasted(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/x/glance/__main__.py", "ask", "a b.png", "What's $5?"])
+    words = shlex.split(provenance()["command"])
+    assert words == ["python", "-m", "glance", "ask", "a b.png", "What's $5?"]
+
+
+def test_provenance_names_versions():
+    found = provenance()
+    assert set(found) == {"git", "versions", "command"}
+    assert {"python", "torch", "transformers"} <= set(found["versions"])

@@ -1,0 +1,140 @@
+"""Training batches match what the product feeds the model."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import load_file
+
+from glance.evaluate import character_errors, normalise
+from glance.targets import embedded
+from glance.training import target as training
+from glance.training.pages import CLASSES, SLOTS, Sampler, encode, render
+from glance.training.sequences import build, image_positions, pixel_rows
+
+
+@pytest.fixture(scope="module")
+def sampler() -> Sampler:
+    return Sampler(render("train", 0, 40, workers=1), seed=0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(3)
+    return embedded.build_model(layers=3, width=64, vision_layers=2).double()
+
+
+def test_pixels_and_positions_equal_the_processors(sampler, model) -> None:
+    image = sampler.pages[0].image
+    inputs = embedded.build_processor()(
+        text=["<|user|><|vision_start|><|image_pad|><|vision_end|>ab<|assistant|>"],
+        images=[Image.fromarray(image).convert("RGB")],
+        return_tensors="pt",
+    )
+    rows, grid = pixel_rows(torch.from_numpy(image)[None])
+    assert torch.equal(grid, inputs["image_grid_thw"])
+    torch.testing.assert_close(rows, inputs["pixel_values"])
+    wanted, _ = model.model.get_rope_index(
+        inputs["input_ids"],
+        mm_token_type_ids=inputs["mm_token_type_ids"],
+        image_grid_thw=inputs["image_grid_thw"],
+    )
+    head, follow = image_positions(*grid[0, 1:].tolist())
+    assert torch.equal(head, wanted[:, 0, : head.shape[1]])
+    assert wanted[0, 0, head.shape[1]] == follow
+
+
+def test_a_packed_turn_gives_the_logits_it_has_alone(sampler, model) -> None:
+    batch = sampler.whole(budget=300, asks=2)
+    packed = build(batch)
+    rows, grid = pixel_rows(torch.from_numpy(batch.images))
+    with torch.no_grad():
+        seen = model.model.visual(rows.double(), grid_thw=grid).pooler_output
+    text = model.model.language_model
+
+    def run(s, features):
+        embedded_ids = text.embed_tokens(s.ids)
+        place = (s.ids == embedded.IMAGE)[..., None].expand_as(embedded_ids)
+        with torch.no_grad():
+            return text(
+                inputs_embeds=embedded_ids.masked_scatter(place, features),
+                position_ids=s.positions,
+                attention_mask=s.mask,
+                use_cache=False,
+            ).last_hidden_state
+
+    together = run(packed, seen)[0][packed.goals[0] != -100]
+    alone = []
+    for turn in batch.turns[0]:
+        single = build(replace(batch, images=batch.images[:1], turns=[[turn]]))
+        alone.append(run(single, seen[: len(seen) // len(batch.turns)])[0][single.goals[0] != -100])
+    torch.testing.assert_close(together, torch.cat(alone), atol=1e-9, rtol=0)
+
+
+def test_goals_and_cells_line_up(sampler) -> None:
+    batch = sampler.strips(budget=200, rows=4)
+    s = build(batch)
+    columns = batch.images.shape[2] // embedded.CELL
+    for b, turns in enumerate(batch.turns):
+        answer = s.goals[b] != -100
+        assert s.goals[b][answer].tolist() == [*turns[0].answer, embedded.END]
+        # the token a row predicts is the next row's own, and so is its cell
+        at = answer.nonzero()[:-1, 0]
+        assert torch.equal(s.goals[b][at], s.ids[b][at + 1])
+        assert torch.equal(s.ahead[b][at], s.here[b][at + 1])
+        for cell, char in zip(s.here[b][at + 1].tolist(), turns[0].answer, strict=True):
+            if cell >= 0 and char != encode(" ")[0]:
+                row, column = divmod(cell, columns)
+                slots = batch.labels[b, row, column * SLOTS : (column + 1) * SLOTS]
+                character = ord(embedded.CHARACTERS[char - embedded.FIRST_CHARACTER])
+                # a glyph that shares its slot with the next one is overwritten by it
+                assert character - 32 in slots or (slots > 0).any()
+
+
+def test_labels_name_printable_characters(sampler) -> None:
+    batch = sampler.windows(size=4)
+    assert batch.images.shape == (4, 8 * 14, 16 * 14)
+    assert batch.labels.min() >= 0
+    assert batch.labels.max() < CLASSES
+
+
+def test_a_run_writes_a_folder_and_resumes(tmp_path, monkeypatch, capfd) -> None:
+    monkeypatch.setattr(
+        training, "build_model", lambda: embedded.build_model(layers=6, width=64, vision_layers=1)
+    )
+    monkeypatch.setattr(training, "BUDGET", 120)
+    monkeypatch.setattr(training, "_check", lambda *_: "checked")
+    training.train(tmp_path, minutes=0.2, pages=40)
+    first = json.loads((tmp_path / "progress.json").read_text())
+    assert all(first["steps"][stage] > 0 for stage in training.STAGES)
+    weights = load_file(tmp_path / "model" / "model.safetensors")
+    assert {w.dtype for w in weights.values()} == {torch.bfloat16}
+    training.train(tmp_path, minutes=0.15, pages=40, resume=True)
+    second = json.loads((tmp_path / "progress.json").read_text())
+    assert second["steps"]["pages"] > first["steps"]["pages"]
+    assert "validation" not in capfd.readouterr().out  # progress goes to stderr
+    processor = embedded.load_embedded_processor(tmp_path / "model")
+    assert processor.tokenizer.convert_tokens_to_ids("<|mask|>") == embedded.MASK
+
+
+def test_tokens_pass_any_script() -> None:
+    tokenizer = embedded.build_tokenizer()
+    assert len(tokenizer) == embedded.VOCABULARY
+    for text in ("Total: 12.50\nSum", "Grüße, 漢字 🙂 \u05d0", "<b>&</b> 5 €"):
+        ids = tokenizer(text)["input_ids"]
+        assert tokenizer.decode(ids) == text
+    assert tokenizer("Total 5")["input_ids"] == encode("Total 5")
+
+
+@pytest.mark.parametrize(
+    ("got", "wanted", "errors"),
+    [("abc", "abc", 0), ("", "abc", 3), ("abxc", "abc", 1), ("kitten", "sitting", 3)],
+)
+def test_character_errors(got: str, wanted: str, errors: int) -> None:
+    assert character_errors(got, wanted) == errors
+
+
+def test_normalise_folds_space_and_composes() -> None:
+    assert normalise(" Gru\u0308n\n\n 5 ") == "Gr\u00fcn 5"
