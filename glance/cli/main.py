@@ -18,6 +18,7 @@ from glance.config import FAULTS
 from glance.drafters.load import NAMES, TEST_NAMES
 
 SPLITS = ("train", "validation", "test")
+TASKS = ("transcribe", "docvqa")  # what the generated pages ask
 
 DESCRIPTION = """\
 Ask a question about a document image. A small drafter proposes a whole block of tokens in one
@@ -29,8 +30,8 @@ example:
   python -m glance ask assets/samples/receipt.png "What is the total?"
 
 Every command has its own help: python -m glance ask --help
-Progress is written to stderr, results to stdout. Exit codes: 0 all well, 1 the audit found a
-difference, 2 the input cannot be used.
+Progress is written to stderr, results to stdout. Exit codes: 0 all well, 1 an answer
+differs from that of plain decoding, 2 the input cannot be used.
 """
 
 
@@ -44,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        The exit code: 0, 1 when an audit falls short, 2 when the input cannot be used.
+        The exit code: 0, 1 when audit or bench finds another answer, 2 when the input cannot be
+        used.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -80,6 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ask(commands)
     _add_replay(commands)
     _add_audit(commands)
+    _add_bench(commands)
     _add_eval(commands)
     _add_train(commands)
     _add_render(commands)
@@ -152,6 +155,46 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_target(audit)
     _add_head(audit)
     _add_json(audit)
+
+
+def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
+    bench = _command(
+        commands,
+        "bench",
+        "measure tokens a pass and time a token of every drafter beside plain decoding",
+        "python -m glance bench --n 5 --json bench.json",
+    )
+    bench.add_argument(
+        "--tasks",
+        nargs="+",
+        choices=TASKS,
+        default=TASKS,
+        metavar="TASK",
+        help=f"what to ask of pages of the test split: {', '.join(TASKS)} (default: both)",
+    )
+    bench.add_argument(
+        "--drafters",
+        nargs="+",
+        choices=(*NAMES, "all"),
+        default=["all"],
+        metavar="NAME",
+        help="which to measure: glance, glance-chain (default: both); ar, the model's own "
+        "generate, its bare pass and an oracle are always measured, so ar alone means no other",
+    )
+    bench.add_argument(
+        "--n",
+        type=_whole(1, 10_000),
+        default=20,
+        metavar="PER_TASK",
+        help="questions a task (default: 20)",
+    )
+    bench.add_argument(
+        "--force", action="store_true", help="measure on a busy machine too; the JSON says so"
+    )
+    _add_decoding(bench)
+    _add_target(bench)
+    _add_head(bench)
+    _add_json(bench)
 
 
 def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:

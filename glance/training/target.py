@@ -8,14 +8,17 @@ every glyph's place, so each part is supervised directly, then joined:
 """
 
 import json
+import math
 import random
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -47,8 +50,9 @@ CHECK_EVERY = 900.0  # seconds; free-running answers cost much of a minute
 class Progress:
     """What a resumed run needs beside the weights."""
 
-    minutes: dict[str, float]  # trained so far, a stage
-    steps: dict[str, int]
+    stage: str = STAGES[0]  # the one to go on with
+    minutes: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    steps: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STAGES, 0))
 
 
 class Trainer:
@@ -152,8 +156,35 @@ class Trainer:
         return Progress(**json.loads((folder / "progress.json").read_text()))
 
 
-def write_folder(trainer: Trainer, folder: Path) -> None:
-    """The model as an ordinary Hugging Face folder with bf16 weights."""
+CARD = """---
+license: mit
+pipeline_tag: image-text-to-text
+---
+# The embedded target
+
+A tiny `Qwen3VLForConditionalGeneration`, unmodified, trained from scratch by this project on its
+own generated pages: receipts, forms and letters in clean print of 14 to 24 px.
+
+| | |
+|---|---|
+| parameters | {text:.1f} M text ({layers} layers x {width}), {vision:.1f} M vision |
+| visual token | one 14 x 14 px cell of the page, at most 1,024 a page |
+| text token | one character; other scripts as UTF-8 bytes |
+| stages | {stages} |
+| corpus | {pages} generated pages of the training split (seeds in the generator) |
+| seed | 0 |
+| date | {date} |
+| command | `python -m glance train target` |
+| torch, transformers | {torch}, {transformers} |
+| stored, run | bfloat16, float32 |
+
+It reads such pages and answers questions by copying from them; it knows no other layouts, no
+degraded scans, no handwriting and no general knowledge. Figures: docs/results.md.
+"""
+
+
+def write_folder(trainer: Trainer, folder: Path, progress: Progress, pages: int) -> None:
+    """The model as an ordinary Hugging Face folder with bf16 weights and a card."""
     build_processor().save_pretrained(folder)
     weights = {
         k: v.detach().to("cpu", torch.bfloat16) for k, v in trainer.model.state_dict().items()
@@ -163,6 +194,22 @@ def write_folder(trainer: Trainer, folder: Path) -> None:
     trainer.model.generation_config.save_pretrained(folder)
     weights.pop("lm_head.weight", None)  # tied to the embedding
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    text, vision = trainer.model.model.language_model, trainer.model.model.visual
+    card = CARD.format(
+        text=sum(p.numel() for p in text.parameters()) / 1e6,
+        vision=sum(p.numel() for p in vision.parameters()) / 1e6,
+        layers=config.text_config.num_hidden_layers,
+        width=config.text_config.hidden_size,
+        stages=", ".join(
+            f"{stage} {progress.steps[stage]} steps ({progress.minutes[stage]:.0f} min)"
+            for stage in STAGES
+        ),
+        pages=pages,
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        torch=torch.__version__,
+        transformers=transformers.__version__,
+    )
+    (folder / "README.md").write_text(card, encoding="utf-8")
 
 
 def _batches(sampler: Sampler, stage: str, done: float) -> Iterator[Batch]:
@@ -218,54 +265,57 @@ def train(
     With `resume` the run goes on from `out`/checkpoint.safetensors. The first two stages
     end when they are good enough or at their limit; whatever is left goes to whole pages.
     """
-    started, log = time.monotonic(), sys.stderr
+    until = time.monotonic() + 60 * minutes
     if device == "cpu":
         torch.set_num_threads(2)
     trainer = Trainer(device)
-    progress = Progress(dict.fromkeys(STAGES, 0.0), dict.fromkeys(STAGES, 0))
-    if resume:
-        progress = trainer.load(out)
-    print(f"rendering {pages} pages", file=log, flush=True)
-    seed = sum(progress.steps.values())
-    sampler = Sampler(render("train", 0, pages), seed)
-    left = minutes - (time.monotonic() - started) / 60
-    plan = {k: min(v, 0.2 * left) for k, v in LIMITS.items()}
-    level = dict.fromkeys(ENOUGH, 0.0)
-    for stage in STAGES:
-        wanted = plan.get(stage, 0.0) - progress.minutes[stage]
-        if stage == "pages":
-            # what is left is for the last check and for writing
-            wanted = 0.97 * minutes - (time.monotonic() - started) / 60
-        if wanted <= 0:
-            continue
-        trainer.enter(stage)
-        start = saved = checked = time.monotonic()
-        before, first = progress.minutes[stage], progress.steps[stage]
-        for batch in _batches(sampler, stage, before):
-            spent = (time.monotonic() - start) / 60
-            if spent >= wanted:
-                break
-            step = progress.steps[stage]
-            figures = trainer.step(stage, batch, _rate(stage, step - first, spent / wanted))
-            progress.steps[stage] += 1
-            progress.minutes[stage] = before + spent
-            if stage in ENOUGH:
-                key, enough = ENOUGH[stage]
-                level[stage] += 0.05 * (figures[key] - level[stage])
-                if level[stage] > enough:
-                    progress.minutes[stage] = LIMITS[stage]
-                    break
-            if step % 20 == 0:
-                shown = " ".join(f"{k} {v:.3f}" for k, v in figures.items())
-                print(
-                    f"{stage} {step} {shown} ({wanted - spent:.1f} min left)", file=log, flush=True
-                )
-            if time.monotonic() - saved > SAVE_EVERY:
-                trainer.save(out, progress)
-                saved = time.monotonic()
-            if stage == "pages" and time.monotonic() - checked > CHECK_EVERY:
-                print(f"{stage} {step} {_check(trainer, 6)}", file=log, flush=True)
-                checked = time.monotonic()
+    progress = trainer.load(out) if resume else Progress()
+    _say(f"rendering {pages} pages")
+    sampler = Sampler(render("train", 0, pages), seed=sum(progress.steps.values()))
+    left = (until - time.monotonic()) / 60
+    for stage in STAGES[STAGES.index(progress.stage) :]:
+        progress.stage = stage
+        # short runs share their time out; a little is kept for the last check and for writing
+        most = min(LIMITS[stage], 0.2 * left) if stage in LIMITS else math.inf
+        rest = (until - time.monotonic()) / 60 - 0.03 * minutes
+        _run_stage(trainer, sampler, progress, min(most, rest), out)
         trainer.save(out, progress)
-    print(_check(trainer, 24), file=log, flush=True)
-    write_folder(trainer, out / "model")
+    _say(_check(trainer, 24))
+    write_folder(trainer, out / "model", progress, pages)
+
+
+def _run_stage(
+    trainer: Trainer, sampler: Sampler, progress: Progress, minutes: float, out: Path
+) -> None:
+    """Train the current stage until it is good enough or `minutes` are over."""
+    stage = progress.stage
+    trainer.enter(stage)
+    start = saved = checked = time.monotonic()
+    before, first, level = progress.minutes[stage], progress.steps[stage], 0.0
+    for batch in _batches(sampler, stage, before):
+        spent = (time.monotonic() - start) / 60
+        if spent >= minutes:
+            return
+        step = progress.steps[stage]
+        figures = trainer.step(stage, batch, _rate(stage, step - first, spent / minutes))
+        progress.steps[stage] += 1
+        progress.minutes[stage] = before + spent
+        if step % 20 == 0:
+            shown = " ".join(f"{k} {v:.3f}" for k, v in figures.items())
+            _say(f"{stage} {step} {shown} ({minutes - spent:.1f} min left)")
+        if stage in ENOUGH:
+            key, enough = ENOUGH[stage]
+            level += 0.05 * (figures[key] - level)
+            if level > enough:
+                return
+        if time.monotonic() - saved > SAVE_EVERY:
+            trainer.save(out, progress)
+            saved = time.monotonic()
+        if stage == STAGES[-1] and time.monotonic() - checked > CHECK_EVERY:
+            _say(f"{stage} {step} {_check(trainer, 6)}")
+            checked = time.monotonic()
+
+
+def _say(text: str) -> None:
+    """Progress goes to stderr."""
+    print(text, file=sys.stderr, flush=True)

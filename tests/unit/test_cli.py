@@ -27,7 +27,7 @@ from glance.targets.load import make_target
 from glance.trace import read_trace
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("ask", "replay", "audit", "eval", "train", "render")
+COMMANDS = ("ask", "replay", "audit", "bench", "eval", "train", "render")
 
 
 @pytest.fixture
@@ -121,6 +121,8 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["audit", "--break", "everything"], "compaction"),
         (["audit", "--n", "0"], "from 1"),
         (["audit", "--break", "mask", "--drafters", "ar"], "where something drafts"),
+        (["bench", "--tasks", "chess"], "docvqa"),
+        (["bench", "--drafters", "oracle"], "glance-chain"),
         (["eval", "head"], "target"),
         (["eval", "target", "--split", "holdout"], "validation"),
         (["train", "everything"], "head"),

@@ -114,6 +114,8 @@ def test_a_run_writes_a_folder_and_resumes(tmp_path, monkeypatch, capfd) -> None
     training.train(tmp_path, minutes=0.15, pages=40, resume=True)
     second = json.loads((tmp_path / "progress.json").read_text())
     assert second["steps"]["pages"] > first["steps"]["pages"]
+    assert second["steps"]["vision"] == first["steps"]["vision"]  # no stage is entered again
+    assert "lines" in (tmp_path / "model" / "README.md").read_text()
     assert "validation" not in capfd.readouterr().out  # progress goes to stderr
     processor = embedded.load_embedded_processor(tmp_path / "model")
     assert processor.tokenizer.convert_tokens_to_ids("<|mask|>") == embedded.MASK

@@ -1,0 +1,132 @@
+"""bench: every lane on the same prompts in one process, timed in turns.
+
+Each prompt is answered by all lanes before the next one comes, in an order that rotates, so that
+whatever else the machine does hits all lanes alike. Greedy only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import torch
+
+from glance.bench_lanes import Run, Threads, make_lanes
+from glance.bench_rows import GENERATE, Measured, Sample, medians
+from glance.clock import Clock
+from glance.config import DecodeConfig
+from glance.decode import Decoder
+from glance.documents.dataset import page
+from glance.drafters.base import Drafter
+from glance.targets.base import Target
+from glance.types import Prompt
+
+SPLIT = "test"
+REPEATS = 3
+PROBE_TOKENS = 48  # longest answer in the pre-run that chooses threads
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What was measured on one task."""
+
+    lanes: dict[str, list[Measured]]  # one entry a prompt
+    threads: dict[str, Threads]  # that each lane took
+
+
+def questions(target: Target, task: str, n: int) -> Iterator[Prompt]:
+    """The first n questions of a task of the document generator, one a page, made when asked for.
+
+    Task names: `glance.documents.page.Question`.
+    """
+    given = 0
+    for index in count():
+        if given == n:
+            return
+        drawn = page(SPLIT, index)
+        asked = [question for question in drawn.questions if question.task == task]
+        if asked:
+            chosen = asked[given % len(asked)]  # all kinds of question take their turn
+            given += 1
+            yield target.prompt(drawn.image.convert("RGB"), chosen.question)
+
+
+def run_task(
+    target: Target,
+    drafters: Sequence[Drafter],
+    prompts: Iterable[Prompt],
+    config: DecodeConfig,
+    counts: Sequence[int] = (1, 2),  # of threads, to choose from
+    clock: Clock | None = None,
+    progress: Progress = lambda _: None,
+) -> TaskResult:
+    """Measure every lane on the prompts of one task.
+
+    Raises:
+        PromptError: a prompt and its answer do not fit the target's context.
+    """
+    timed = make_lanes(target, drafters, config, clock)
+    short = replace(config, max_new_tokens=min(PROBE_TOKENS, config.max_new_tokens))
+    plain = Decoder(target, None, config)
+    result = TaskResult({name: [] for name in timed}, {})
+    before = torch.get_num_threads()
+    try:
+        for number, prompt in enumerate(prompts):
+            progress(f"prompt {number + 1}: the reference")  # it warms up what is shared, too
+            answer = plain.generate(prompt).ids
+            if not result.threads:
+                probes = make_lanes(target, drafters, short, clock)
+                known = answer[: short.max_new_tokens]
+                for name, run in probes.items():
+                    progress(f"choosing threads for {name}")
+                    result.threads[name] = choose_threads(run, prompt, known, counts)
+                one_call = result.threads[GENERATE]  # has one count for both phases
+                result.threads[GENERATE] = replace(one_call, prefill=one_call.decode)
+            samples = take_turns(timed, prompt, answer, result.threads, number, progress)
+            for name, own in samples.items():
+                result.lanes[name].append(medians(own, answer))
+    finally:
+        torch.set_num_threads(before)
+    return result
+
+
+def choose_threads(
+    run: Run,
+    prompt: Prompt,
+    answer: Sequence[int],
+    counts: Sequence[int],
+    repeats: int = REPEATS,  # the first of them also warms the lane up
+) -> Threads:
+    """The count with which the lane prefills fastest, and the one with which it decodes fastest."""
+    taken = [
+        (threads, run(prompt, answer, Threads(threads, threads)))
+        for _ in range(repeats)
+        for threads in counts
+    ]
+    return Threads(
+        prefill=min(taken, key=lambda one: one[1].prefill_ms)[0],
+        decode=min(taken, key=lambda one: one[1].decode_ms)[0],
+    )
+
+
+def take_turns(
+    timed: Mapping[str, Run],
+    prompt: Prompt,
+    answer: Sequence[int],
+    threads: Mapping[str, Threads],
+    number: int,  # of the prompt: says who begins
+    progress: Progress = lambda _: None,
+    repeats: int = REPEATS,
+) -> dict[str, list[Sample]]:
+    """All lanes on one prompt, `repeats` times; each turn begins with another lane."""
+    names = list(timed)
+    samples: dict[str, list[Sample]] = {name: [] for name in names}
+    for repeat in range(repeats):
+        begin = (number * repeats + repeat) % len(names)
+        for name in names[begin:] + names[:begin]:
+            progress(f"prompt {number + 1}, turn {repeat + 1} of {repeats}: {name}")
+            samples[name].append(timed[name](prompt, answer, threads[name]))
+    return samples

@@ -1,0 +1,40 @@
+"""The machine that a bench runs on: what it is, and whether it is busy. No torch."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+#: load average over one minute above which times say more about the machine's other work
+BUSY = 1.5
+
+CPUINFO = Path("/proc/cpuinfo")
+
+
+def load() -> float | None:
+    """Load average over the last minute; None where the system keeps none."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
+def cores() -> int:
+    """Cores that this process can use."""
+    return os.cpu_count() or 1
+
+
+def machine() -> dict[str, Any]:
+    """Processor and cores, for the provenance of times."""
+    return {"cpu": _cpu(), "cores": cores(), "system": platform.platform()}
+
+
+def _cpu() -> str:
+    try:
+        lines = CPUINFO.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return value.strip()
+    return platform.processor() or platform.machine()

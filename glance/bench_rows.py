@@ -1,0 +1,317 @@
+"""What a bench's samples add up to: rows, speed-ups and their intervals. No torch.
+
+Counts are those of `glance.metrics`. Times are medians over repeats, a prompt at a time, then
+summed over prompts; the prefill token is in no rate. A lane that gave another answer than plain
+decoding on any prompt has no figures: what a wrong answer costs is of no interest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from glance.drafters.load import PLAIN
+from glance.metrics import tau
+
+GENERATE = "generate"  # the model's own `generate()`
+BARE = "bare"  # nothing but the model's forward, one row at a time
+ORACLE = "oracle"  # proposes the true continuation
+BASELINES = (PLAIN, GENERATE)  # speed-ups are over the faster of these
+
+DRAWS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One answer of one lane, timed once."""
+
+    ids: tuple[int, ...]  # the prefill token included
+    committed: tuple[int, ...]  # tokens of each round
+    target_passes: int  # after the prefill
+    drafter_passes: int
+    prefill_ms: float  # vision included
+    decode_ms: float  # from the prefill token on, the first draft included
+    ms: Mapping[str, float]  # decode window by stage; empty where the engine did not run
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One lane on one prompt: its counts, and medians of its times over the repeats."""
+
+    first_difference: int | None  # index of the first token unlike plain decoding's; None: equal
+    answer_tokens: int
+    committed: tuple[int, ...]
+    target_passes: int
+    drafter_passes: int
+    decode_ms: float
+    end_to_end_ms: float
+    ms: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One lane on one task. All figures are None where answers differ from plain decoding's."""
+
+    task: str
+    drafter: str
+    n: int  # prompts
+    tau: float | None = None  # pooled over rounds
+    tau_without_last: float | None = None
+    target_passes: int | None = None  # of all prompts, prefill not counted
+    drafter_passes: float | None = None  # sequential forwards a round
+    tokens: int | None = None  # committed in rounds: without the prefill tokens
+    rounds: int | None = None
+    answer_tokens_mean: float | None = None  # the prefill token and a final EOS included
+    ms_per_token: float | None = None  # decode window
+    ms_per_token_e2e: float | None = None  # vision and prefill included
+    speedup: float | None = None  # over the faster of ar and generate, decode window
+    speedup_e2e: float | None = None
+    speedup_ci: tuple[float, float] | None = None  # 95%; None with fewer than two prompts
+    oracle_share: float | None = None  # of the oracle's speed, decode window
+    shares: dict[str, float] | None = None  # of the decode window, by stage
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """One drafter over all tasks."""
+
+    drafter: str
+    tau: float  # arithmetic mean
+    speedup: float  # geometric means from here on
+    speedup_e2e: float
+    speedup_ci: tuple[float, float] | None
+    oracle_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Where a lane first left plain decoding's answer."""
+
+    task: str
+    drafter: str
+    prompt: int  # index within the task
+    at: int  # token
+
+    def __str__(self) -> str:
+        """One plain sentence."""
+        return (
+            f"{self.drafter} on {self.task}: the answer to prompt {self.prompt} differs from "
+            f"{PLAIN}'s at token {self.at}, so no figures are given."
+        )
+
+
+Results = Mapping[str, Mapping[str, Sequence[Measured]]]  # task -> lane -> one a prompt
+
+
+def medians(samples: Sequence[Sample], answer: Sequence[int]) -> Measured:
+    """The repeats of one lane on one prompt; `answer` is plain decoding's."""
+    first = samples[0]
+    return Measured(
+        first_difference=next(
+            (at for s in samples if (at := _difference(s.ids, answer)) is not None), None
+        ),
+        answer_tokens=len(first.ids),
+        committed=first.committed,
+        target_passes=first.target_passes,
+        drafter_passes=first.drafter_passes,
+        decode_ms=median(s.decode_ms for s in samples),
+        end_to_end_ms=median(s.prefill_ms + s.decode_ms for s in samples),
+        ms={stage: median(s.ms[stage] for s in samples) for stage in first.ms},
+    )
+
+
+def mismatches(results: Results) -> list[Mismatch]:
+    """Every prompt on which a lane gave another answer."""
+    return [
+        Mismatch(task, drafter, number, one.first_difference)
+        for task, lanes in results.items()
+        for drafter, prompts in lanes.items()
+        for number, one in enumerate(prompts)
+        if one.first_difference is not None
+    ]
+
+
+def rows(results: Results) -> list[Row]:
+    """A row for every task and lane, in the order in which they were measured."""
+    return [
+        _row(task, number, drafter, lanes)
+        for number, (task, lanes) in enumerate(results.items())
+        for drafter in lanes
+    ]
+
+
+def means(results: Results) -> list[Mean]:
+    """Every drafter that has figures on all tasks, the oracle among them."""
+    drafted = dict.fromkeys(name for lanes in results.values() for name in lanes)
+    return [
+        mean
+        for name in drafted
+        if name not in (*BASELINES, BARE) and (mean := _mean(name, results)) is not None
+    ]
+
+
+def _mean(drafter: str, results: Results) -> Mean | None:
+    own = [row for row in rows(results) if row.drafter == drafter]
+    taus = [row.tau for row in own if row.tau is not None]
+    decode = [row.speedup for row in own if row.speedup is not None]
+    whole = [row.speedup_e2e for row in own if row.speedup_e2e is not None]
+    oracle = [row.oracle_share for row in own if row.oracle_share is not None]
+    if not all(len(figures) == len(results) for figures in (taus, decode, whole, oracle)):
+        return None
+    by_task = [
+        _speedup_draws(lanes, drafter, number) for number, lanes in enumerate(results.values())
+    ]
+    draws = [np.log(one) for one in by_task if one is not None]
+    complete = len(draws) == len(results)
+    return Mean(
+        drafter=drafter,
+        tau=sum(taus) / len(taus),
+        speedup=geometric_mean(decode),
+        speedup_e2e=geometric_mean(whole),
+        speedup_ci=interval(np.exp(np.mean(draws, axis=0))) if complete else None,
+        oracle_share=geometric_mean(oracle),
+    )
+
+
+def plain_over_bare(results: Results) -> dict[str, float]:
+    """Task -> time of a plain token over that of a bare one-row pass at the same context."""
+    found = {}
+    for task, lanes in results.items():
+        if not {PLAIN, BARE} <= _equal(lanes):
+            continue
+        plain, bare = (_total(lanes[name], _decode) for name in (PLAIN, BARE))
+        if bare:
+            found[task] = plain / bare
+    return found
+
+
+def paired_bootstrap(
+    baseline: Sequence[float],  # [n] ms, a prompt each
+    own: Sequence[float],  # [n] ms of the same prompts
+    number: int = 0,  # of the task: tasks are resampled independently, lanes of a task alike
+    draws: int = DRAWS,
+) -> np.ndarray:  # [draws]
+    """Speed-ups on resampled prompts; both times of a prompt are always drawn together.
+
+    Both lanes commit the same tokens, so the ratio of summed times is that of ms a token.
+    """
+    picks = np.random.default_rng([0, number]).integers(len(own), size=(draws, len(own)))
+    return np.asarray(baseline)[picks].sum(axis=1) / np.asarray(own)[picks].sum(axis=1)
+
+
+def interval(draws: np.ndarray) -> tuple[float, float]:
+    """The middle 95%."""
+    low, high = np.quantile(draws, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Of positive values."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def _row(task: str, number: int, drafter: str, lanes: Mapping[str, Sequence[Measured]]) -> Row:
+    own = lanes[drafter]
+    equal = _equal(lanes)
+    if drafter not in equal:
+        return Row(task, drafter, n=len(own))
+    committed = [tokens for one in own for tokens in one.committed]
+    tokens, decode, whole = sum(committed), _total(own, _decode), _total(own, _end_to_end)
+    spent: dict[str, float] = {}
+    for one in own:
+        for stage, ms in one.ms.items():
+            spent[stage] = spent.get(stage, 0.0) + ms
+    draws = _speedup_draws(lanes, drafter, number)
+    oracle = _total(lanes[ORACLE], _decode) if ORACLE in equal else None
+    return Row(
+        task=task,
+        drafter=drafter,
+        n=len(own),
+        tau=tau(committed),
+        tau_without_last=tau([tokens for one in own for tokens in one.committed[:-1]]),
+        target_passes=sum(one.target_passes for one in own),
+        drafter_passes=_over(sum(one.drafter_passes for one in own), len(committed)),
+        tokens=tokens,
+        rounds=len(committed),
+        answer_tokens_mean=sum(one.answer_tokens for one in own) / len(own),
+        ms_per_token=_over(decode, tokens),
+        ms_per_token_e2e=_over(whole, tokens),
+        speedup=_over(_baseline(lanes, _decode), decode),
+        speedup_e2e=_over(_baseline(lanes, _end_to_end), whole),
+        speedup_ci=None if draws is None else interval(draws),
+        oracle_share=_over(oracle, decode),
+        shares={stage: ms / sum(spent.values()) for stage, ms in spent.items()}
+        if any(spent.values())
+        else None,
+    )
+
+
+def _decode(one: Measured) -> float:
+    """Time in the decode window; a prompt answered by its prefill token alone has none."""
+    return one.decode_ms if one.committed else 0.0
+
+
+def _end_to_end(one: Measured) -> float:
+    return one.end_to_end_ms
+
+
+def _total(prompts: Sequence[Measured], window: Callable[[Measured], float]) -> float:
+    return sum(map(window, prompts))
+
+
+def _equal(lanes: Mapping[str, Sequence[Measured]]) -> set[str]:
+    """Lanes that gave plain decoding's answer on every prompt."""
+    return {
+        name
+        for name, prompts in lanes.items()
+        if all(one.first_difference is None for one in prompts)
+    }
+
+
+def faster_baseline(
+    lanes: Mapping[str, Sequence[Measured]], window: Callable[[Measured], float] = _decode
+) -> str | None:
+    """Of ar and generate the one that took less time in the window."""
+    known = [name for name in BASELINES if name in _equal(lanes)]
+    return min(known, key=lambda name: _total(lanes[name], window), default=None)
+
+
+def _baseline(
+    lanes: Mapping[str, Sequence[Measured]], window: Callable[[Measured], float]
+) -> float | None:
+    name = faster_baseline(lanes, window)
+    return None if name is None else _total(lanes[name], window)
+
+
+def _speedup_draws(
+    lanes: Mapping[str, Sequence[Measured]], drafter: str, number: int
+) -> np.ndarray | None:
+    name = faster_baseline(lanes)
+    if name is None:
+        return None
+    pairs = [
+        (_decode(plain), _decode(one))
+        for plain, one in zip(lanes[name], lanes[drafter], strict=True)
+        if one.committed
+    ]
+    if len(pairs) < 2:
+        return None
+    baseline, own = zip(*pairs, strict=True)
+    if not all(own):
+        return None  # too short for the clock
+    return paired_bootstrap(baseline, own, number)
+
+
+def _difference(got: Sequence[int], wanted: Sequence[int]) -> int | None:
+    if list(got) == list(wanted):
+        return None
+    shared = min(len(got), len(wanted))
+    return next((at for at in range(shared) if got[at] != wanted[at]), shared)
+
+
+def _over(above: float | None, below: float) -> float | None:
+    return above / below if above is not None and below else None

@@ -1,0 +1,160 @@
+"""`bench`: tokens a pass and time a token of every lane, on pages never trained on."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from glance.bench_machine import BUSY, cores, load, machine
+from glance.bench_rows import (
+    Mean,
+    Results,
+    Row,
+    faster_baseline,
+    means,
+    mismatches,
+    plain_over_bare,
+    rows,
+)
+from glance.cli.output import Cell, live, note, show, show_table, write_json
+from glance.config import DecodeConfig
+from glance.drafters.load import NAMES, PLAIN
+from glance.trace import provenance
+
+if TYPE_CHECKING:
+    from glance.bench import TaskResult
+    from glance.bench_lanes import Threads
+
+HEADS = (
+    "drafter",
+    "tau",
+    "no last",
+    "passes",
+    "drafts",
+    "ms/tok",
+    "e2e ms",
+    "speed-up",
+    "95%",
+    "e2e x",
+    "oracle",
+)
+STAGES = ("draft", "build", "verify", "accept", "commit", "other")
+STAGE_HEADS = ("time by stage, %", *STAGES, "threads")
+MEAN_HEADS = ("drafter", "tau", "speed-up", "95%", "e2e x", "oracle")
+LEGEND = """\
+tau: tokens a round, with and without each answer's last round; passes: of the target, in all
+drafts: drafter passes a round; ms/tok: from the prefill token on, e2e ms: vision and prefill too
+oracle: share of the speed that a drafter which is always right would have; threads: prefill/decode\
+"""
+
+
+def run(options: Namespace) -> int:
+    """Print tables of every task and the means; 1 if an answer differs, 2 on a busy machine."""
+    busy = load()
+    if busy is not None and busy > BUSY:
+        if not options.force:
+            note(
+                f"The machine is busy (load {busy:.2f}, over {BUSY}), so times would mean little: "
+                "try again later, or use --force."
+            )
+            return 2
+        note(f"the machine is busy (load {busy:.2f}): times will mean little")
+    note("loading the model")
+    from glance.bench import REPEATS, SPLIT, questions, run_task
+    from glance.drafters.load import load_drafter
+    from glance.targets.load import load_target
+
+    config = DecodeConfig(node_budget=options.budget, max_new_tokens=options.max_tokens)
+    target = load_target(options.target)
+    named = dict.fromkeys(
+        name for part in options.drafters for name in (NAMES if part == "all" else [part])
+    )
+    loaded = [load_drafter(name, target, options.head) for name in named]
+    drafters = [drafter for drafter in loaded if drafter is not None]
+    counts = [threads for threads in (1, 2) if threads <= cores()]
+    measured: dict[str, TaskResult] = {}
+    for task in dict.fromkeys(options.tasks):
+        note(f"{task}: {options.n} prompts, every lane {REPEATS} times on each")
+        prompts = questions(target, task, options.n)
+        measured[task] = run_task(target, drafters, prompts, config, counts, progress=live)
+    results = {task: result.lanes for task, result in measured.items()}
+    differing = mismatches(results)
+    _show(measured, results)
+    for one in differing:
+        show(str(one))
+    result = {
+        "target": {"name": target.name, "revision": target.revision, "dtype": target.dtype_name},
+        "drafters": [
+            {"name": one.name, "revision": one.revision, "block_size": one.block_size}
+            for one in drafters
+        ],
+        "settings": {**asdict(config), "split": SPLIT, "n": options.n, "repeats": REPEATS},
+        "load": busy,
+        "forced": options.force,
+        "rows": [asdict(row) for row in rows(results)],
+        "means": [asdict(mean) for mean in means(results)],
+        "plain_over_bare": plain_over_bare(results),
+        "mismatches": [asdict(one) for one in differing],
+        "threads": {
+            task: {name: asdict(threads) for name, threads in one.threads.items()}
+            for task, one in measured.items()
+        },
+        "provenance": {**provenance(), "machine": machine()},
+    }
+    write_json(options.json, result)
+    return 1 if differing else 0
+
+
+def _show(measured: Mapping[str, TaskResult], results: Results) -> None:
+    all_rows, over_bare = rows(results), plain_over_bare(results)
+    for task, lanes in results.items():
+        own = [row for row in all_rows if row.task == task]
+        plain = next(row for row in own if row.drafter == PLAIN)
+        length = "" if plain.tokens is None else f", {plain.answer_tokens_mean:.1f} tokens each"
+        over = faster_baseline(lanes)
+        show(f"{task}: {plain.n} answers{length}; speed-up over {over or 'nothing'}")
+        show_table(HEADS, [_cells(row) for row in own])
+        show()
+        threads = measured[task].threads
+        show_table(STAGE_HEADS, [_stages(row, threads[row.drafter]) for row in own])
+        if task in over_bare:
+            show(f"A plain token takes {over_bare[task]:.3f} times a bare one-row pass.")
+        show()
+    overall = means(results)
+    if overall:
+        show("over all tasks: tau the mean, speed the geometric mean")
+        show_table(MEAN_HEADS, [_mean_cells(mean) for mean in overall])
+        show()
+    show(LEGEND)
+
+
+def _cells(row: Row) -> list[Cell]:
+    return [
+        row.drafter,
+        row.tau,
+        row.tau_without_last,
+        row.target_passes,
+        row.drafter_passes,
+        row.ms_per_token,
+        row.ms_per_token_e2e,
+        row.speedup,
+        _interval(row.speedup_ci),
+        row.speedup_e2e,
+        row.oracle_share,
+    ]
+
+
+def _stages(row: Row, threads: Threads) -> list[Cell]:
+    shares = [None if row.shares is None else 100 * row.shares[stage] for stage in STAGES]
+    return [row.drafter, *shares, f"{threads.prefill}/{threads.decode}"]
+
+
+def _mean_cells(mean: Mean) -> list[Cell]:
+    ci = _interval(mean.speedup_ci)
+    return [mean.drafter, mean.tau, mean.speedup, ci, mean.speedup_e2e, mean.oracle_share]
+
+
+def _interval(ci: tuple[float, float] | None) -> str | None:
+    return None if ci is None else f"{ci[0]:.2f}–{ci[1]:.2f}"

@@ -1,0 +1,377 @@
+"""The bench: who runs when, what is counted, what a figure rests on, and when there is none.
+
+A tiny random target and fake clocks; nothing here measures real time.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from glance.audit import reference_ids
+from glance.bench import REPEATS, choose_threads, questions, run_task, take_turns
+from glance.bench_lanes import Threads, make_lanes
+from glance.bench_machine import machine
+from glance.bench_rows import (
+    Measured,
+    Sample,
+    faster_baseline,
+    geometric_mean,
+    interval,
+    means,
+    medians,
+    mismatches,
+    paired_bootstrap,
+    plain_over_bare,
+    rows,
+)
+from glance.cli.main import main
+from glance.clock import FakeClock
+from glance.config import DecodeConfig
+from glance.drafters.toy import NoisyDrafter, RandomDrafter
+from glance.lane import STAGES
+from tests.tiny_models import VOCAB, prompt, target
+
+FAMILY = "qwen3_vl"
+CONFIG = DecodeConfig(max_new_tokens=34)
+ONE = Threads(1, 1)
+LANES = ["bare", "ar", "generate", "noisy", "oracle"]
+ROW = (
+    "task drafter n tau tau_without_last target_passes drafter_passes tokens rounds "
+    "answer_tokens_mean ms_per_token ms_per_token_e2e speedup speedup_e2e speedup_ci "
+    "oracle_share shares"
+).split()
+
+
+class Script:
+    """A clock that reads what it is told."""
+
+    def __init__(self, *readings: float) -> None:
+        self._readings = iter(readings)
+
+    def now(self) -> float:
+        return next(self._readings)
+
+
+@pytest.fixture(scope="module")
+def answer() -> list[int]:
+    ids = reference_ids(target(FAMILY), prompt(FAMILY), CONFIG)
+    assert len(ids) == 34
+    return ids
+
+
+def sample(decode: float, prefill: float = 10.0, ids: tuple[int, ...] = (1, 2, 3)) -> Sample:
+    return Sample(ids, (2,), 1, 1, prefill, decode, {"draft": decode / 4, "verify": decode / 2})
+
+
+def measured(decode: float, at: int | None = None, **changes: object) -> Measured:
+    ms = {"draft": decode / 4, "verify": 3 * decode / 4}
+    plain = Measured(at, 5, (3, 1), 2, 2, decode, decode + 10.0, ms)
+    return replace(plain, **changes)
+
+
+def test_lanes_take_turns_and_begin_in_rotating_order() -> None:
+    order: list[str] = []
+    timed = {
+        name: lambda *_, name=name: order.append(name) or sample(1.0)
+        for name in ("a", "b", "c", "d")
+    }
+    threads = dict.fromkeys(timed, ONE)
+    for number in range(2):
+        samples = take_turns(timed, prompt(FAMILY), [1], threads, number, repeats=2)
+        assert [len(own) for own in samples.values()] == [2, 2, 2, 2]
+    turns = ["".join(order[i : i + 4]) for i in range(0, 16, 4)]
+    assert turns == ["abcd", "bcda", "cdab", "dabc"]
+
+
+def test_each_phase_takes_its_faster_count_of_threads() -> None:
+    spent = {1: (30.0, 5.0), 2: (20.0, 7.0)}  # prefill, decode
+    asked: list[int] = []
+
+    def run(_prompt: object, _answer: object, threads: Threads) -> Sample:
+        asked.append(threads.decode)
+        prefill, decode = spent[threads.decode]
+        return sample(decode + (100.0 if len(asked) <= 2 else 0.0), prefill)  # cold at first
+
+    assert choose_threads(run, prompt(FAMILY), [1], (1, 2)) == Threads(prefill=2, decode=1)
+    assert asked == [1, 2] * REPEATS
+
+
+def test_every_lane_gives_the_answer_and_counts_its_passes(answer: list[int]) -> None:
+    lanes = make_lanes(target(FAMILY), [NoisyDrafter(answer, VOCAB)], CONFIG, FakeClock())
+    assert list(lanes) == LANES
+    given = {name: run(prompt(FAMILY), answer, ONE) for name, run in lanes.items()}
+    assert {one.ids for one in given.values()} == {tuple(answer)}
+    for name in ("bare", "ar", "generate"):
+        assert given[name].committed == (1,) * 33
+        assert (given[name].target_passes, given[name].drafter_passes) == (33, 0)
+    # 15 drafted and one bonus a round: 16 + 16 + 1
+    assert given["oracle"].committed == (16, 16, 1)
+    assert (given["oracle"].target_passes, given["oracle"].drafter_passes) == (3, 0)
+    noisy = given["noisy"]
+    assert 3 < len(noisy.committed) < 33
+    assert noisy.target_passes == noisy.drafter_passes == len(noisy.committed)
+    assert sum(noisy.ms.values()) == pytest.approx(noisy.decode_ms, abs=1.5)
+    assert given["bare"].decode_ms == given["bare"].prefill_ms == 1.0  # two readings, no more
+
+
+def test_the_oracle_drafts_as_far_as_the_longest_block(answer: list[int]) -> None:
+    drafters = [RandomDrafter(VOCAB, block_size=8), RandomDrafter(VOCAB, block_size=4)]
+    lanes = make_lanes(target(FAMILY), drafters, CONFIG, FakeClock())
+    assert lanes["oracle"](prompt(FAMILY), answer, ONE).committed == (8, 8, 8, 8, 1)
+
+
+def test_generate_is_charged_for_decoding_alone() -> None:
+    lanes = make_lanes(target(FAMILY), [], CONFIG, Script(0.0, 40.0, 50.0, 150.0))
+    timed = lanes["generate"](prompt(FAMILY), [], ONE)
+    assert (timed.prefill_ms, timed.decode_ms) == (40.0, 60.0)
+
+
+def test_a_bare_pass_that_would_choose_otherwise_is_seen(answer: list[int]) -> None:
+    lanes = make_lanes(target(FAMILY), [], CONFIG, FakeClock())
+    other = [*answer[:5], (answer[5] + 1) % 100, *answer[6:]]
+    assert lanes["bare"](prompt(FAMILY), other, ONE).ids != tuple(other)
+
+
+def test_a_task_is_measured_from_end_to_end() -> None:
+    before = torch.get_num_threads()
+    said: list[str] = []
+    prompts = [prompt(FAMILY, 0), prompt(FAMILY, 1)]
+    config = DecodeConfig(max_new_tokens=18)
+    result = run_task(
+        target(FAMILY), [RandomDrafter(VOCAB)], prompts, config, (1,), FakeClock(), said.append
+    )
+    assert torch.get_num_threads() == before
+    assert all(threads == ONE for threads in result.threads.values())
+    assert {name: len(own) for name, own in result.lanes.items()} == dict.fromkeys(
+        ("bare", "ar", "generate", "random", "oracle"), 2
+    )
+    turns = [text.split(": ")[1] for text in said if "turn" in text]
+    assert turns[:5] == ["bare", "ar", "generate", "random", "oracle"]
+    assert turns[5] == "ar"
+    assert not mismatches({"task": result.lanes})
+    [row] = [row for row in rows({"task": result.lanes}) if row.drafter == "oracle"]
+    assert (row.tau, row.tau_without_last, row.tokens, row.rounds) == (8.5, 16.0, 34, 4)
+    assert row.answer_tokens_mean == 18.0
+
+
+def test_times_are_medians_over_repeats() -> None:
+    samples = [sample(9.0, 1.0), sample(2.0, 50.0), sample(4.0, 3.0)]
+    one = medians(samples, (1, 2, 3))
+    assert (one.decode_ms, one.end_to_end_ms, one.ms["draft"]) == (4.0, 10.0, 1.0)
+    assert one.first_difference is None
+
+
+@pytest.mark.parametrize(("ids", "at"), [((1, 2), 2), ((1, 2, 3, 4), 3), ((1, 9, 3), 1)])
+def test_one_repeat_that_differs_is_a_difference(ids: tuple[int, ...], at: int) -> None:
+    assert medians([sample(1.0), sample(1.0, ids=ids)], (1, 2, 3)).first_difference == at
+
+
+def test_rows_on_crafted_numbers() -> None:
+    results = {
+        "docvqa": {
+            "bare": [measured(30.0), measured(10.0)],
+            "ar": [measured(40.0), measured(20.0)],
+            "generate": [measured(45.0), measured(25.0)],
+            "glance": [measured(20.0), measured(10.0, committed=(4, 2, 2))],
+            "oracle": [measured(8.0), measured(4.0)],
+        }
+    }
+    assert faster_baseline(results["docvqa"]) == "ar"
+    assert plain_over_bare(results) == {"docvqa": 1.5}
+    row = rows(results)[3]
+    assert (row.task, row.drafter, row.n) == ("docvqa", "glance", 2)
+    assert (row.tokens, row.rounds, row.tau) == (12, 5, 2.4)
+    assert row.tau_without_last == 3.0  # (3 + 4 + 2) tokens in 3 rounds
+    assert (row.target_passes, row.drafter_passes) == (4, 0.8)
+    assert (row.ms_per_token, row.ms_per_token_e2e) == (2.5, 50.0 / 12)
+    assert (row.speedup, row.speedup_e2e) == (2.0, 80.0 / 50.0)
+    assert row.speedup_ci == (2.0, 2.0)  # every prompt is twice as fast, however they are drawn
+    assert row.oracle_share == pytest.approx(0.4)
+    assert row.shares == {"draft": 0.25, "verify": 0.75}
+
+
+def test_speed_is_over_the_faster_of_ar_and_generate() -> None:
+    lanes = {
+        "ar": [measured(40.0)],
+        "generate": [measured(30.0, end_to_end_ms=70.0)],
+        "glance": [measured(10.0)],
+        "oracle": [measured(5.0)],
+    }
+    row = rows({"task": lanes})[2]
+    assert (row.speedup, row.speedup_e2e) == (3.0, 2.5)  # each window has its own faster one
+    assert row.speedup_ci is None  # one prompt says nothing of the others
+
+
+def test_a_lane_with_another_answer_has_no_figures_and_is_named() -> None:
+    lanes = {
+        "ar": [measured(40.0), measured(40.0)],
+        "generate": [measured(1.0), measured(1.0, at=3)],
+        "glance": [measured(20.0, at=2), measured(20.0)],
+        "oracle": [measured(5.0), measured(5.0)],
+    }
+    results = {"docvqa": lanes}
+    by_name = {row.drafter: row for row in rows(results)}
+    for name in ("generate", "glance"):
+        row = by_name[name]
+        assert {getattr(row, field) for field in ROW[3:]} == {None}
+    assert by_name["oracle"].speedup == 8.0  # over ar: generate is out of the race
+    assert [mean.drafter for mean in means(results)] == ["oracle"]
+    first, second = mismatches(results)
+    assert (first.drafter, first.prompt, first.at) == ("generate", 1, 3)
+    assert "glance on docvqa: the answer to prompt 0 differs" in str(second)
+
+
+def test_an_answer_of_the_prefill_token_alone_has_no_decode_window() -> None:
+    alone = measured(7.0, committed=(), target_passes=0, drafter_passes=0)
+    row = rows({"task": {"ar": [alone], "glance": [alone], "oracle": [alone]}})[1]
+    assert (row.tau, row.ms_per_token, row.speedup, row.oracle_share) == (0.0, None, None, None)
+
+
+def test_prompts_are_resampled_as_pairs() -> None:
+    own = np.random.default_rng(1).uniform(1.0, 100.0, 20)
+    assert interval(paired_bootstrap(2.0 * own, own)) == pytest.approx((2.0, 2.0))
+
+
+def test_the_bootstrap_on_two_prompts_has_three_outcomes() -> None:
+    draws = paired_bootstrap([10.0, 30.0], [10.0, 10.0])
+    assert draws.shape == (10_000,)
+    values, counts = np.unique(draws, return_counts=True)
+    assert values.tolist() == [1.0, 2.0, 3.0]
+    assert counts / 10_000 == pytest.approx([0.25, 0.5, 0.25], abs=0.02)
+    assert interval(draws) == (1.0, 3.0)
+    assert (paired_bootstrap([10.0, 30.0], [10.0, 10.0]) == draws).all()
+    assert (paired_bootstrap([10.0, 30.0], [10.0, 10.0], number=1) != draws).any()
+
+
+def test_means_over_tasks_are_geometric() -> None:
+    def lanes(own: float) -> dict[str, list[Measured]]:
+        return {
+            "ar": [measured(8.0)] * 2,
+            "glance": [measured(own)] * 2,
+            "oracle": [measured(1.0)] * 2,
+        }
+
+    glance, oracle = means({"transcribe": lanes(2.0), "docvqa": lanes(8.0)})
+    assert (glance.tau, glance.speedup, glance.oracle_share) == pytest.approx((2.0, 2.0, 0.25))
+    assert glance.speedup_ci == pytest.approx((2.0, 2.0))
+    assert oracle.speedup == pytest.approx(8.0)
+    assert geometric_mean([1.0, 4.0]) == 2.0
+
+
+def test_questions_are_of_the_task_and_one_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    from glance.documents.dataset import page
+
+    asked: list[str] = []
+    tiny = target(FAMILY)
+    monkeypatch.setattr(type(tiny), "prompt", lambda _self, _image, text: asked.append(text))
+    assert len(list(questions(tiny, "docvqa", 2))) == 2
+    first, second = page("test", 0), page("test", 1)
+    assert asked[0] == next(q.question for q in first.questions if q.task == "docvqa")
+    assert asked[1] in [q.question for q in second.questions if q.task == "docvqa"]
+
+
+def test_a_busy_machine_is_refused_before_anything_loads(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (1.51, 0.0, 0.0))
+    monkeypatch.setattr("glance.targets.load.load_target", lambda _: pytest.fail("loaded"))
+    assert main(["bench"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "load 1.51" in said.err
+    assert "--force" in said.err
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tiny target, its prompts and a drafter that guesses, in place of the shipped ones."""
+
+    def asked(_target: object, _task: str, n: int) -> Iterator[object]:
+        return (prompt(FAMILY, seed) for seed in range(n))
+
+    class Guess(RandomDrafter):
+        def __init__(self, name: str) -> None:
+            super().__init__(VOCAB, chain=name == "glance-chain")
+            self.name = name
+
+    monkeypatch.setattr("glance.targets.load.load_target", lambda _: target(FAMILY))
+    monkeypatch.setattr(
+        "glance.drafters.load.load_drafter",
+        lambda name, _target, _head: None if name == "ar" else Guess(name),
+    )
+    monkeypatch.setattr("glance.bench.questions", asked)
+    monkeypatch.setattr("glance.cli.bench.cores", lambda: 1)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_forced_run_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (7.0, 0.0, 0.0))
+    path = tmp_path / "bench.json"
+    options = ["--n", "1", "--max-tokens", "3", "--tasks", "docvqa", "--drafters", "ar"]
+    assert main(["bench", "--force", "--json", str(path), *options]) == 0
+    assert "busy" in capsys.readouterr().err
+    saved = json.loads(path.read_text("utf-8"))
+    assert (saved["forced"], saved["load"]) == (True, 7.0)
+    assert [row["drafter"] for row in saved["rows"]] == ["bare", "ar", "generate", "oracle"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_tables_and_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (0.25, 0.0, 0.0))
+    path = tmp_path / "bench.json"
+    options = ["--n", "2", "--max-tokens", "4", "--json", str(path)]
+    assert main(["bench", *options]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 100
+    assert out.count("\nglance-chain ") == 5  # two tables a task, and the means
+    assert "times a bare one-row pass" in out
+    saved = json.loads(path.read_text("utf-8"))
+    assert (saved["forced"], saved["load"]) == (False, 0.25)
+    assert [list(row) for row in saved["rows"]] == [ROW] * 12
+    names = ["bare", "ar", "generate", "glance", "glance-chain", "oracle"]
+    assert [row["drafter"] for row in saved["rows"]] == names * 2
+    assert [row["task"] for row in saved["rows"][::6]] == ["transcribe", "docvqa"]
+    assert all(row["n"] == 2 and row["tau"] >= 1.0 for row in saved["rows"])
+    low, high = saved["rows"][3]["speedup_ci"]
+    assert low <= saved["rows"][3]["speedup"] <= high
+    shares = saved["rows"][3]["shares"]
+    assert tuple(shares) == STAGES
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert list(saved["plain_over_bare"]) == ["transcribe", "docvqa"]
+    assert [mean["drafter"] for mean in saved["means"]] == names[3:]
+    assert saved["mismatches"] == []
+    assert set(saved["threads"]["docvqa"]["ar"]) == {"prefill", "decode"}
+    assert saved["target"]["dtype"] == "float32"
+    assert saved["provenance"]["machine"] == machine()
+    assert {"torch", "transformers"} <= set(saved["provenance"]["versions"])
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_difference_is_named_and_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from glance.audit import BROKEN
+
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr("glance.decode.Verifier", BROKEN["positions"])
+    options = ["--n", "1", "--max-tokens", "12", "--tasks", "docvqa", "--drafters", "glance"]
+    assert main(["bench", *options]) == 1
+    out = capsys.readouterr().out
+    assert "glance on docvqa: the answer to prompt 0 differs from ar's" in out
+    [first, _stages] = [line for line in out.splitlines() if line.startswith("glance  ")]
+    assert set(first.split()[1:]) == {"-"}
+
+
+def test_the_machine_has_a_name() -> None:
+    known = machine()
+    assert known["cpu"]
+    assert known["cores"] >= 1
