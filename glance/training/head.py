@@ -98,7 +98,7 @@ def train(
         HeadError: another drafter, no checkpoint to resume, or one made for another target.
     """
     if drafter != "glance":
-        raise HeadError(f"there is no training for {drafter!r}; known is glance")
+        raise HeadError(f"There is no training for {drafter!r}: choose glance.")
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     run = HeadTraining(load_target(target, device=device), out, resume)
@@ -116,7 +116,7 @@ def head_config(target: Target) -> HeadConfig:
     text = target.model.config.get_text_config()
     mask = target.tokenizer.mask_token_id
     if mask is None:
-        raise HeadError(f"the tokenizer of {target.name} names no mask token")
+        raise HeadError(f"The tokenizer of {target.name} names no mask token, which a head needs.")
     layers, taps = target.num_layers, min(4, target.num_layers)
     return HeadConfig(
         hidden_size=target.hidden_size,
@@ -234,12 +234,12 @@ class HeadTraining:
             raw = json.loads((self.out / "state.json").read_text(encoding="utf-8"))
             tensors = load_file(self.out / "state.safetensors")
         except (OSError, ValueError) as error:
-            raise HeadError(f"no checkpoint to resume in {self.out}: {error}") from error
+            raise HeadError(f"There is no checkpoint to resume in {self.out}.") from error
         progress = Progress(**raw)
         if progress.target_revision != self.target.revision:
             raise HeadError(
-                f"the checkpoint was trained on target {progress.target_revision}, "
-                f"not {self.target.revision}; start afresh in another folder"
+                f"The checkpoint was trained on target {progress.target_revision}, "
+                f"not {self.target.revision}: start afresh in another folder."
             )
         self.progress = progress
         self.optimizer.load(self.head.named_parameters(), tensors)
