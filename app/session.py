@@ -18,13 +18,14 @@ from dataclasses import dataclass
 
 from app.components.plotly_view import view_value
 from app.views import entropy_figure, focus, prefix_figure, summary, tree_figure
+from glance.config import AUTO, NodeBudget
 from glance.documents.intake import Document, DocumentError, check_question
 from glance.replay import lanes
 from glance.trace import Line, dumps, read_trace
 from glance.types import PromptError
 
 #: decodes a document and a question: (document, question, lanes, node budget, max tokens, run id)
-Runner = Callable[[Document, str, tuple[str, ...], int, int, str], Iterator[Line]]
+Runner = Callable[[Document, str, tuple[str, ...], NodeBudget, int, str], Iterator[Line]]
 
 LANES = {"both": ("glance", "ar"), "glance": ("glance",), "ar": ("ar",)}
 YIELD_S = 0.1  # at most ten updates a second
@@ -42,21 +43,27 @@ def load_runner() -> Runner:
     from glance.ask import ask, warm_up
     from glance.config import DecodeConfig
     from glance.drafters.load import load_drafter
+    from glance.profiling import measure_costs
     from glance.targets.load import load_target
 
     target = load_target("embedded")
     drafters = {name: load_drafter(name, target) for name in LANES["both"]}
     warm_up(target, list(drafters.values()))
+    costs = measure_costs(target, drafters["glance"])
 
     def run(
         document: Document,
         question: str,
         names: tuple[str, ...],
-        node_budget: int,
+        node_budget: NodeBudget,
         max_tokens: int,
         run_id: str,
     ) -> Iterator[Line]:
-        config = DecodeConfig(node_budget=node_budget, max_new_tokens=max_tokens)
+        config = DecodeConfig(
+            node_budget=node_budget,
+            max_new_tokens=max_tokens,
+            costs=costs if node_budget == AUTO else None,
+        )
         return ask(target, [drafters[name] for name in names], document, question, config, run_id)
 
     return run
@@ -167,7 +174,7 @@ class Session:
         document: Document | None,
         question: str,
         mode: str,
-        node_budget: int,
+        node_budget: NodeBudget,
         max_tokens: int,
     ) -> Iterator[Frame]:
         """Frames of one run, in words where it cannot be done. Closing the iterator stops it."""
@@ -191,7 +198,7 @@ class Session:
             if self._runner is None:
                 yield Frame(state("error", NO_MODEL, "warning", run=run))
                 return
-            settings = (document, question, LANES[mode], int(node_budget), int(max_tokens), run)
+            settings = (document, question, LANES[mode], node_budget, int(max_tokens), run)
             job.start(self._runner, settings, lambda: self._leave(run))
             yield from _frames(job, question, run)
         finally:

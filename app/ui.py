@@ -16,6 +16,7 @@ from app.handlers import chips, on_open, on_pick, on_upload, thumbnails, tree_of
 from app.preview import document_value
 from app.session import MAX_WAITING, Frame, Session, replayed, state
 from app.theme import css_variables
+from glance.config import AUTO
 from glance.documents.intake import Document
 
 MODES = [("Both", "both"), ("GLANCE", "glance"), ("Token by token (AR)", "ar")]
@@ -39,6 +40,7 @@ class _Ask:
     stop: gr.Button
     message: gr.HTML
     budget: gr.Slider
+    auto: gr.Checkbox
     limit: gr.Slider
 
 
@@ -126,8 +128,15 @@ def _ask_column(
     mode = gr.Radio(MODES, value="both", label="Decode", elem_id="g-mode")
     with gr.Accordion("Settings", open=False, elem_id="g-settings"):
         budget = gr.Slider(1, 63, 15, step=1, label="Node budget: most candidates of a round")
+        auto = gr.Checkbox(
+            False,
+            label="Auto: every round takes the node budget that pays most on this machine",
+            elem_id="g-auto",
+        )
         limit = gr.Slider(8, 512, 256, step=8, label="Max tokens of the answer")
-    return _Ask(page, chosen, file, question, suggestions, mode, run, stop, message, budget, limit)
+    return _Ask(
+        page, chosen, file, question, suggestions, mode, run, stop, message, budget, auto, limit
+    )
 
 
 def _round_views(start: Frame, summary: gr.HTML) -> _Views:
@@ -152,10 +161,10 @@ def _wire(
     frame: list[gr.HTML],
 ) -> None:
     def run(
-        document: Document | None, question: str, mode: str, budget: int, limit: int
+        document: Document | None, question: str, mode: str, budget: int, auto: bool, limit: int
     ) -> Iterator[Sequence[Any]]:
         shown: Sequence[Any] = (gr.skip(),) * len(frame)
-        for each in session.run(document, question, mode, budget, limit):
+        for each in session.run(document, question, mode, AUTO if auto else int(budget), limit):
             # An unchanged value costs next to nothing, a skip makes its component anew.
             shown = [
                 old if new is None else new for old, new in zip(shown, each.parts, strict=True)
@@ -186,11 +195,14 @@ def _wire(
 
     running = ask.run.click(
         run,
-        [held, ask.question, ask.mode, ask.budget, ask.limit],
+        [held, ask.question, ask.mode, ask.budget, ask.auto, ask.limit],
         frame,
         concurrency_id="target",
         concurrency_limit=MAX_WAITING + 2,  # those waiting are told so; one at a time decodes
         **QUIET,
+    )
+    ask.auto.input(
+        lambda auto: gr.Slider(interactive=not auto), ask.auto, ask.budget, queue=False, **QUIET
     )
     ask.stop.click(
         lambda: state("stopped", STOPPED),

@@ -126,6 +126,7 @@ def _header(
             "seed": config.seed,
             "stop_ids": list(config.stop_ids),
             "copy_mode": "layout" if document.glyphs else "none",
+            "costs": config.costs.to_json() if config.costs else None,
         },
         "prompt": {
             "question": prompt.question,

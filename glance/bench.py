@@ -14,11 +14,13 @@ import torch
 
 from glance.bench_lanes import Run, Threads, make_lanes
 from glance.bench_rows import GENERATE, Measured, Sample, medians
+from glance.budget import CostProfile
 from glance.clock import Clock
 from glance.config import DecodeConfig
 from glance.decode import Decoder
 from glance.documents.dataset import page
 from glance.drafters.base import Drafter
+from glance.profiling import measure_costs
 from glance.targets.base import Target
 from glance.types import Prompt
 
@@ -62,13 +64,14 @@ def run_task(
     counts: Sequence[int] = (1, 2),  # of threads, to choose from
     clock: Clock | None = None,
     progress: Progress = lambda _: None,
+    costs: Mapping[int, CostProfile] | None = None,  # by threads, for an automatic node budget
 ) -> TaskResult:
     """Measure every lane on the prompts of one task.
 
     Raises:
         PromptError: a prompt and its answer do not fit the target's context.
     """
-    timed = make_lanes(target, drafters, config, clock)
+    timed = make_lanes(target, drafters, config, clock, costs)
     short = replace(config, max_new_tokens=min(PROBE_TOKENS, config.max_new_tokens))
     plain = Decoder(target, None, config)
     result = TaskResult({name: [] for name in timed}, {})
@@ -78,7 +81,7 @@ def run_task(
             progress(f"prompt {number + 1}: the reference")  # it warms up what is shared, too
             answer = plain.generate(prompt).ids
             if not result.threads:
-                probes = make_lanes(target, drafters, short, clock)
+                probes = make_lanes(target, drafters, short, clock, costs)
                 known = answer[: short.max_new_tokens]
                 for name, run in probes.items():
                     progress(f"choosing threads for {name}")
@@ -91,6 +94,21 @@ def run_task(
     finally:
         torch.set_num_threads(before)
     return result
+
+
+def costs_by_threads(
+    target: Target, drafter: Drafter | None, counts: Sequence[int]
+) -> dict[int, CostProfile]:
+    """What a round costs with each count of threads: more of them make a larger tree pay."""
+    before = torch.get_num_threads()
+    costs = {}
+    try:
+        for threads in counts:
+            torch.set_num_threads(threads)
+            costs[threads] = measure_costs(target, drafter)
+    finally:
+        torch.set_num_threads(before)
+    return costs
 
 
 def choose_threads(

@@ -6,13 +6,14 @@ that no plain decoder can undercut, and an oracle that no drafter can outrun.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from glance.audit import reference_ids
 from glance.bench_rows import BARE, GENERATE, ORACLE, Sample
+from glance.budget import CostProfile
 from glance.clock import Clock, clock_for
 from glance.config import DecodeConfig
 from glance.decode import Decoder
@@ -48,9 +49,10 @@ def make_lanes(
     drafters: Sequence[Drafter],
     config: DecodeConfig,
     clock: Clock | None = None,  # the device's by default
+    costs: Mapping[int, CostProfile] | None = None,  # by threads, for an automatic node budget
 ) -> dict[str, Run]:
     """Every lane of a bench by name; the oracle's block is as long as the longest drafter's."""
-    using = Timed(target, config, clock or clock_for(str(target.device)))
+    using = Timed(target, config, clock or clock_for(str(target.device)), costs or {})
     block_size = max((drafter.block_size for drafter in drafters), default=16)
 
     def engine(drafter: Drafter | None) -> Run:
@@ -72,15 +74,20 @@ def make_lanes(
 class Timed:
     """Answers prompts in three ways. Nothing of a request outlives the call."""
 
-    def __init__(self, target: Target, config: DecodeConfig, clock: Clock) -> None:
+    def __init__(
+        self, target: Target, config: DecodeConfig, clock: Clock, costs: Mapping[int, CostProfile]
+    ) -> None:
         """Greedy decoding only: all ways must give the same answer."""
+        self._costs = costs
         self._target = target
         self._config = config
         self._clock = clock
 
     def engine(self, drafter: Drafter | None, prompt: Prompt, threads: Threads) -> Sample:
         """This package's decoder; without a drafter, plain decoding."""
-        decoder = Decoder(self._target, drafter, self._config, self._clock)
+        costs = self._costs.get(threads.decode, self._config.costs)
+        config = replace(self._config, costs=costs)
+        decoder = Decoder(self._target, drafter, config, self._clock)
         stream = decoder.stream(prompt)
         torch.set_num_threads(threads.prefill)
         lines = [next(stream)]  # the prefill

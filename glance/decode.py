@@ -17,7 +17,7 @@ from torch import Tensor
 from glance.accept import accept
 from glance.autoregressive import PlainRounds
 from glance.clock import Clock, clock_for
-from glance.config import DecodeConfig
+from glance.config import AUTO, DecodeConfig
 from glance.drafters.base import Drafter
 from glance.drafters.load import PLAIN
 from glance.entropy import RowStats, row_stats
@@ -254,7 +254,9 @@ class Rounds:
                     "p_draft": [digits(p) for p in tree.p_draft],
                     "rank": list(tree.ranks),
                 },
-                "node_budget": lane.config.node_budget,
+                "node_budget": len(tree) - 1
+                if lane.config.node_budget == AUTO
+                else lane.config.node_budget,
             },
             "verify": {
                 "posterior": stats.posterior,
@@ -282,7 +284,8 @@ class Rounds:
         return lines
 
     def _build(self, drafted: DraftBlock | CandidateTree) -> tuple[CandidateTree, RankedOffsets]:
-        root, budget = self._out[-1], self._lane.config.node_budget
+        config = self._lane.config
+        root, budget = self._out[-1], config.most_nodes
         if isinstance(drafted, CandidateTree):
             check_tree(drafted, root, budget)
             return drafted, RankedOffsets([], [], [])
@@ -293,7 +296,8 @@ class Rounds:
             offsets = rank_offsets(drafted.logits, most=1)
             return build_chain(root, offsets, budget), offsets
         offsets = rank_offsets(drafted.logits, most=budget)
-        return build(root, offsets, budget), offsets
+        costs = config.costs.round_ms(self._request.length) if config.costs else None
+        return build(root, offsets, budget, costs), offsets
 
     def _chooser(self, posterior: list[int], logits: Tensor) -> Callable[[int], int]:
         if self._sampler.greedy:

@@ -7,6 +7,7 @@ window opened) and, where a verb took time, `ms`; a round's lines have `r`, coun
     prefill   root {id, text, start, end, h, margin}, top, cache
     draft     size, h_draft (nats, per offset), drafter_passes
     build     tree {parent, id, text, p_draft, rank}: parallel arrays, node 0 = root; node_budget
+              (of the settings; where they say "auto", the number of nodes that was chosen)
     verify    posterior (the target's argmax id), p_target (of the node's token), h (nats): per node
     accept    verdict {path, bonus {id, text}}
     commit    tokens [{id, start, end, origin, corrected?, h, margin, top}], text, cache, other
@@ -14,6 +15,9 @@ window opened) and, where a verb took time, `ms`; a round's lines have `r`, coun
     compare   lanes, state, equal, of, at, ids, gap, dtype; at temperature 0 only
     grounding copy [{tokens [from, to), boxes, source, confidence, approximate}]
     notice    level, code, text
+
+`settings.costs` is the cost profile behind a `node_budget` of "auto", so that the run can be had
+again, and null for a fixed one.
 
 `top` is a list of [id, text, probability], best first; `h` is entropy in nats; `margin` is the
 logit gap between the target's first and second choice; `start`/`end` are character offsets into

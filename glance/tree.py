@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,8 +54,17 @@ def rank_offsets(
     )
 
 
-def build(root: int, offsets: RankedOffsets, node_budget: int) -> CandidateTree:
+def build(
+    root: int,
+    offsets: RankedOffsets,
+    node_budget: int,
+    round_ms: Sequence[float] | None = None,  # [node_budget + 1] of a round with so many nodes
+) -> CandidateTree:
     """The node_budget most probable prefixes of the block, in O(N log N).
+
+    With costs it is fewer: growth ends with the node that would lower the expected tokens a
+    millisecond. If the costs are convex, no other number of nodes promises more (CaDDTree,
+    arXiv 2606.01813), since what the next node adds never rises while what it costs never falls.
 
     Ties go to the lower ranks. The chain of best tokens is laid out first: when it is what the
     target accepts, the accepted rows of the cache already lie where they belong.
@@ -72,9 +82,16 @@ def build(root: int, offsets: RankedOffsets, node_budget: int) -> CandidateTree:
         if weight > -math.inf:  # excludes NaN too: an impossible token earns no row
             heapq.heappush(heap, (-weight, path, parent, depth))
 
+    expected = 1.0  # tokens that the round commits: the bonus token and each node's probability
+    rate = expected / round_ms[0] if round_ms else 0.0
     push(0, 1, (0,))
     while heap and len(tokens) <= node_budget:
         negative, path, parent, depth = heapq.heappop(heap)
+        if round_ms:
+            expected += math.exp(-negative)
+            before, rate = rate, expected / round_ms[len(tokens)]
+            if rate <= before:
+                break
         tokens.append(ids[depth - 1][path[-1]])
         parents.append(parent)
         depths.append(depth)

@@ -6,6 +6,7 @@ from typing import Any
 
 from app.format import count, milliseconds, ratio
 from app.views.lanes import first
+from glance.budget import used_words
 from glance.replay import RecordedLane, lanes
 from glance.trace import Line
 
@@ -33,7 +34,7 @@ def summary(lines: list[Line]) -> Summary:
         "run": lines[0].get("run", "") if lines else "",
         "badge": _badge(lines, found),
         "headline": _headline(drafting, plain),
-        "facts": _facts(drafting, plain),
+        "facts": _facts(drafting, plain) + _budget(lines, drafting),
     }
 
 
@@ -114,6 +115,13 @@ def _facts(drafting: RecordedLane | None, plain: RecordedLane | None) -> list[di
         note = "reading page and question, before the first token"
         facts.append(_fact("Prefill", milliseconds(prefills[0]["ms"]), note))
     return facts
+
+
+def _budget(lines: list[Line], drafting: RecordedLane | None) -> list[dict[str, str]]:
+    header = first(lines, "header")
+    used = used_words(header["settings"], drafting) if header and drafting else None
+    note = "candidates a round, chosen by what they promise and cost"
+    return [_fact("Node budget", used, note)] if used else []
 
 
 def _fact(label: str, value: str, note: str) -> dict[str, str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from contextlib import nullcontext
 
+from glance.budget import recorded_costs
+from glance.cli.decoding import decode_config
 from glance.cli.output import live, note, write_json
 from glance.cli.run import show_run, summary
-from glance.config import DecodeConfig
+from glance.config import AUTO
 from glance.documents.intake import check_question, load_document
 from glance.drafters.load import PLAIN
-from glance.trace import Line, dumps
+from glance.trace import Line, dumps, read_trace
 
 
 def run(options: Namespace) -> int:
@@ -19,7 +21,9 @@ def run(options: Namespace) -> int:
     question = check_question(options.question)
     for notice in document.notices:
         note(notice.text)
-    config = DecodeConfig(node_budget=options.budget, max_new_tokens=options.max_tokens)
+    costs = recorded_costs(read_trace(options.profile)) if options.profile else None
+    if costs is not None:
+        options.budget = AUTO
     trace = options.trace
     with trace.open("w", encoding="utf-8") if trace else nullcontext() as file:
         note("loading the model")
@@ -31,6 +35,7 @@ def run(options: Namespace) -> int:
         names = dict.fromkeys(options.drafter or ["glance", PLAIN])  # each lane once, in this order
         drafters = [load_drafter(name, target, options.head) for name in names]
         warm_up(target, drafters)
+        config = decode_config(options, target, drafters, costs)
         lines: list[Line] = []
         tokens = 0
         for line in ask(target, drafters, document, question, config):

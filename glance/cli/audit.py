@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from glance.cli.decoding import decode_config
 from glance.cli.output import live, note, show, write_json
-from glance.config import DecodeConfig
 from glance.documents.dataset import page
 from glance.drafters.load import NAMES, PLAIN
 from glance.trace import provenance
@@ -37,9 +37,9 @@ def run(options: Namespace) -> int:
     from glance.drafters.load import load_drafter
     from glance.targets.load import load_target
 
-    config = DecodeConfig(node_budget=options.budget, max_new_tokens=options.max_tokens)
     target = load_target(options.target)
     loaded = {name: load_drafter(name, target, options.head) for name in named if name in NAMES}
+    config = decode_config(options, target, list(loaded.values()))
     prompts = [_prompt(target, index) for index in range(options.n)]
     answers = reference_answers(target, prompts, config, progress=live)
     drafters = [

@@ -18,8 +18,9 @@ from glance.bench_rows import (
     plain_over_bare,
     rows,
 )
+from glance.cli.decoding import decode_config
 from glance.cli.output import Cell, live, note, show, show_table, write_json
-from glance.config import DecodeConfig
+from glance.config import AUTO
 from glance.drafters.load import NAMES, PLAIN
 from glance.trace import provenance
 
@@ -62,11 +63,10 @@ def run(options: Namespace) -> int:
             return 2
         note(f"the machine is busy (load {busy:.2f}): times will mean little")
     note("loading the model")
-    from glance.bench import REPEATS, SPLIT, questions, run_task
+    from glance.bench import REPEATS, SPLIT, costs_by_threads, questions, run_task
     from glance.drafters.load import load_drafter
     from glance.targets.load import load_target
 
-    config = DecodeConfig(node_budget=options.budget, max_new_tokens=options.max_tokens)
     target = load_target(options.target)
     named = dict.fromkeys(
         name for part in options.drafters for name in (NAMES if part == "all" else [part])
@@ -74,11 +74,18 @@ def run(options: Namespace) -> int:
     loaded = [load_drafter(name, target, options.head) for name in named]
     drafters = [drafter for drafter in loaded if drafter is not None]
     counts = [threads for threads in (1, 2) if threads <= cores()]
+    costs = {}
+    if options.budget == AUTO:
+        note("measuring what drafting and verifying cost here")
+        costs = costs_by_threads(target, next(iter(drafters), None), counts)
+    config = decode_config(options, target, drafters, costs.get(1))
     measured: dict[str, TaskResult] = {}
     for task in dict.fromkeys(options.tasks):
         note(f"{task}: {options.n} prompts, every lane {REPEATS} times on each")
         prompts = questions(target, task, options.n)
-        measured[task] = run_task(target, drafters, prompts, config, counts, progress=live)
+        measured[task] = run_task(
+            target, drafters, prompts, config, counts, progress=live, costs=costs
+        )
     results = {task: result.lanes for task, result in measured.items()}
     differing = mismatches(results)
     _show(measured, results)
@@ -90,7 +97,13 @@ def run(options: Namespace) -> int:
             {"name": one.name, "revision": one.revision, "block_size": one.block_size}
             for one in drafters
         ],
-        "settings": {**asdict(config), "split": SPLIT, "n": options.n, "repeats": REPEATS},
+        "settings": {
+            **asdict(config),
+            "costs": {threads: one.to_json() for threads, one in costs.items()},
+            "split": SPLIT,
+            "n": options.n,
+            "repeats": REPEATS,
+        },
         "load": busy,
         "forced": options.force,
         "rows": [asdict(row) for row in rows(results)],

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-from glance.config import FAULTS
+from glance.config import AUTO, FAULTS, MOST_NODES, NodeBudget
 from glance.drafters.load import NAMES, TEST_NAMES
 
 SPLITS = ("train", "validation", "test")
@@ -107,6 +107,13 @@ def _add_ask(commands: argparse._SubParsersAction[_Parser]) -> None:
         "(plain decoding); repeat it to compare, in that order (default: glance, then ar)",
     )
     _add_decoding(ask)
+    ask.add_argument(
+        "--profile",
+        type=Path,
+        metavar="FILE",
+        help="decode with --budget auto and the costs that this trace has on record, not with new "
+        "ones: the same question then gets the same trees",
+    )
     ask.add_argument("--page", type=_whole(1, 100_000), default=1, help="page of a TIFF file")
     _add_target(ask)
     _add_head(ask)
@@ -283,10 +290,11 @@ def _command(
 def _add_decoding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget",
-        type=_whole(1, 1024),
+        type=_budget,
         default=15,
-        metavar="N",
-        help="most drafted tokens to check in one pass (default: 15)",
+        metavar="N|auto",
+        help="most drafted tokens to check in one pass (default: 15); auto chooses for every "
+        f"round, {MOST_NODES} at most, from what passes cost on this machine",
     )
     parser.add_argument(
         "--max-tokens",
@@ -328,6 +336,14 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
 
     parse.__name__ = "whole number"  # argparse names the type so in "invalid ... value"
     return parse
+
+
+def _budget(text: str) -> NodeBudget:
+    try:
+        return AUTO if text == AUTO else _whole(1, 1024)(text)
+    except (ValueError, argparse.ArgumentTypeError):
+        words = f"must be a whole number from 1 to 1024, or {AUTO}"
+        raise argparse.ArgumentTypeError(words) from None
 
 
 def _minutes(text: str) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from glance.budget import used_words
 from glance.cli.output import Cell, show, show_table
 from glance.drafters.load import PLAIN
 from glance.metrics import Speedup, speedup
@@ -61,6 +62,10 @@ def show_run(lines: list[Line]) -> None:
         times = speedup(plain, lane) if plain and lane is not plain else None
         if times:
             show(_speedup(lane, times))
+    for lane in recorded:
+        used = used_words(lines[0]["settings"], lane)
+        if used:
+            show(f"Node budget of {lane.name}: {used}.")
     for line in lines:
         if line["kind"] == "compare":
             show(_comparison(line))

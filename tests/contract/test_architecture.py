@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TORCH_FREE = ("types", "config", "trace", "replay", "compare", "metrics", "ground", "clock")
+TORCH_FREE = (
+    "types",
+    "config",
+    "trace",
+    "replay",
+    "compare",
+    "metrics",
+    "ground",
+    "clock",
+    "budget",
+)
 
 
 def modules() -> dict[str, Path]:

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from glance.audit import reference_ids
-from glance.config import DecodeConfig
+from glance.budget import CostProfile
+from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.decode import Decoder
+from glance.replay import lanes
 from tests.contract.lossless import (
     DRAFTERS,
     LOGIT_BOUNDS,
@@ -53,6 +55,26 @@ def test_any_node_budget_gives_the_same_tokens(family, budget):
     for name in ("noisy", "glance"):
         draft = drafter(name, family, torch.float64, "sdpa", expected.ids)
         assert Decoder(tiny, draft, config).generate(ask).ids == expected.ids
+
+
+@pytest.mark.parametrize("ms_a_node", [0.05, 0.4, 20.0])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_automatic_node_budget_gives_the_same_tokens(family, ms_a_node):
+    expected = reference(family, torch.float64, "sdpa")
+    tiny, ask = target(family, torch.float64), prompt(family, dtype=torch.float64)
+    costs = CostProfile((64,), (0, MOST_NODES), ((10.0, 10.0 + MOST_NODES * ms_a_node),), (2.0,))
+    config = DecodeConfig(max_new_tokens=len(expected.ids), node_budget=AUTO, costs=costs)
+    used: dict[str, set[int]] = {}
+    for name in ("noisy", "glance", "random", "oracle-chain"):
+        draft = drafter(name, family, torch.float64, "sdpa", expected.ids)
+        [lane] = lanes(list(Decoder(tiny, draft, config).stream(ask))).values()
+        assert tuple(lane.ids) == expected.ids
+        used[name] = {each.lines["build"]["node_budget"] for each in lane.rounds}
+    if ms_a_node == 20.0:
+        assert used["random"] == {0}  # rounds of the root alone, which cost less than they risk
+    else:
+        assert len(used["noisy"]) > 1
+    assert used["oracle-chain"] == {15}
 
 
 # --- faults that the check must catch ---

@@ -7,7 +7,8 @@ import torch
 from PIL import Image
 
 from glance.ask import ask, warm_up
-from glance.config import DecodeConfig
+from glance.budget import CostProfile, recorded_costs
+from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.documents.intake import Document, DocumentError, Notice
 from glance.drafters.toy import RandomDrafter
 from glance.replay import lanes, replay
@@ -105,6 +106,28 @@ def test_a_whole_trace(tiny):
     assert [line for _, line in replay(read_trace(text)) if "t" not in line] == [
         line for line in lines if "t" not in line
     ]
+
+
+def test_a_trace_holds_what_its_node_budgets_came_from(tiny):
+    costs = CostProfile((50, 90), (0, MOST_NODES), ((9.0, 30.0), (9.1, 33.0)), (2.0, 2.1))
+    config = DecodeConfig(max_new_tokens=20, node_budget=AUTO, costs=costs)
+
+    def run(config):
+        return list(ask(tiny, [RandomDrafter(VOCAB), None], document(), "What?", config))
+
+    def trees(lines):
+        return [line["tree"] for line in lines if line["kind"] == "build"]
+
+    lines = read_trace("".join(dumps(line) + "\n" for line in run(config)))
+    assert lines[0]["settings"]["node_budget"] == AUTO
+    assert recorded_costs(lines) == costs
+    assert lines[-1]["state"] == "equal"
+    again = run(DecodeConfig(max_new_tokens=20, node_budget=AUTO, costs=recorded_costs(lines)))
+    assert trees(again) == trees(lines) != []
+    dearer = CostProfile((50,), (0, MOST_NODES), ((9.0, 900.0),), (2.0,))
+    assert trees(run(DecodeConfig(max_new_tokens=20, node_budget=AUTO, costs=dearer))) != trees(
+        lines
+    )
 
 
 def test_one_lane_has_nothing_to_compare(tiny):

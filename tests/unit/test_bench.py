@@ -13,7 +13,14 @@ import pytest
 import torch
 
 from glance.audit import reference_ids
-from glance.bench import REPEATS, choose_threads, questions, run_task, take_turns
+from glance.bench import (
+    REPEATS,
+    choose_threads,
+    costs_by_threads,
+    questions,
+    run_task,
+    take_turns,
+)
 from glance.bench_lanes import Threads, make_lanes
 from glance.bench_machine import machine
 from glance.bench_rows import (
@@ -29,11 +36,13 @@ from glance.bench_rows import (
     plain_over_bare,
     rows,
 )
+from glance.budget import CostProfile
 from glance.cli.main import main
 from glance.clock import FakeClock
-from glance.config import DecodeConfig
+from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.drafters.toy import NoisyDrafter, RandomDrafter
 from glance.lane import STAGES
+from glance.profiling import measure_costs
 from tests.tiny_models import VOCAB, prompt, target
 
 FAMILY = "qwen3_vl"
@@ -157,6 +166,38 @@ def test_a_task_is_measured_from_end_to_end() -> None:
     [row] = [row for row in rows({"task": result.lanes}) if row.drafter == "oracle"]
     assert (row.tau, row.tau_without_last, row.tokens, row.rounds) == (8.5, 16.0, 34, 4)
     assert row.answer_tokens_mean == 18.0
+
+
+def test_costs_are_measured_with_the_threads_that_they_are_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 5)
+    monkeypatch.setattr("glance.bench.measure_costs", lambda *_: threads[-1])
+    assert costs_by_threads(target(FAMILY), None, (1, 2)) == {1: 1, 2: 2}
+    assert threads == [1, 2, 5]
+
+
+def test_a_lane_takes_the_costs_of_its_threads(
+    answer: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    cheap, dear = (
+        CostProfile((64,), (0, MOST_NODES), ((10.0, most),), (1.0,)) for most in (11.0, 999.0)
+    )
+    config = replace(CONFIG, node_budget=AUTO, costs=dear)
+    guess = RandomDrafter(VOCAB)
+    lanes = make_lanes(target(FAMILY), [guess], config, FakeClock(), {1: dear, 2: cheap})
+    tiny, forward = target(FAMILY), target(FAMILY).forward
+    rows: list[int] = []
+    monkeypatch.setattr(tiny, "forward", lambda *a: rows.append(len(a[1])) or forward(*a))
+    most = []
+    for decode in (1, 2):
+        rows.clear()
+        assert lanes["random"](prompt(FAMILY), answer, Threads(1, decode)).ids == tuple(answer)
+        most.append(max(rows))
+    assert most[0] < 16 < most[1]
 
 
 def test_times_are_medians_over_repeats() -> None:
@@ -320,6 +361,25 @@ def test_a_forced_run_is_marked(
     saved = json.loads(path.read_text("utf-8"))
     assert (saved["forced"], saved["load"]) == (True, 7.0)
     assert [row["drafter"] for row in saved["rows"]] == ["bare", "ar", "generate", "oracle"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_an_automatic_budget_is_in_the_json_with_its_costs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr(
+        "glance.bench.measure_costs",
+        lambda *given: measure_costs(*given, clock=FakeClock(), repeats=1),
+    )
+    path = tmp_path / "bench.json"
+    options = ["--n", "1", "--max-tokens", "4", "--tasks", "docvqa", "--drafters", "glance"]
+    assert main(["bench", "--budget", "auto", "--json", str(path), *options]) == 0
+    saved = json.loads(path.read_text("utf-8"))
+    assert saved["settings"]["node_budget"] == AUTO
+    assert list(saved["settings"]["costs"]) == ["1"]
+    assert CostProfile.from_json(saved["settings"]["costs"]["1"]).nodes[-1] == MOST_NODES
+    assert saved["rows"][3]["drafter"] == "glance"
 
 
 @pytest.mark.usefixtures("tiny")

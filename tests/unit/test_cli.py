@@ -115,6 +115,8 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["ask", "page.png", "What?", "--drafter", "eagle"], "glance-chain"),
         (["ask", "page.png", "What?", "--budget", "0"], "1 to 1024"),
         (["ask", "page.png", "What?", "--budget", "many"], "whole number"),
+        (["ask", "page.png", "What?", "--budget", "many"], "or auto"),
+        (["audit", "--budget", "1025"], "1 to 1024"),
         (["ask", "page.png", "What?", "--max-tokens", "0"], "from 1"),
         (["replay", "nowhere.jsonl"], "could not be opened"),
         (["replay", str(ROOT / "pyproject.toml")], "trace"),
@@ -246,6 +248,59 @@ def test_ask_prints_the_answer_and_keeps_the_trace(
     assert out in again
     assert "Question: What is this?" in again
     assert again.count("\nround ") == saved["lanes"][0]["rounds"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_an_automatic_budget_is_recorded_and_its_run_can_be_had_again(
+    picture: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trace, second = tmp_path / "run.jsonl", tmp_path / "again.jsonl"
+    options = ["ask", picture, "What?", "--drafter", "glance", "--max-tokens", "24"]
+    assert main([*options, "--budget", "auto", "--trace", str(trace)]) == 0
+    said = capsys.readouterr()
+    assert "measuring" in said.err
+    assert "Node budget of random: auto, " in said.out
+    assert main(["replay", str(trace)]) == 0
+    assert said.out in capsys.readouterr().out
+
+    monkeypatch.setattr("glance.profiling.measure_costs", None)  # it must not be needed
+    assert main([*options, "--profile", str(trace), "--trace", str(second)]) == 0
+    first, again = read_trace(trace), read_trace(second)
+    assert again[0]["settings"] == first[0]["settings"]
+    assert first[0]["settings"]["node_budget"] == "auto"
+    built = [
+        [(line["tree"], line["node_budget"]) for line in lines if line["kind"] == "build"]
+        for lines in (first, again)
+    ]
+    assert built[0] == built[1] != []
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_trace_without_costs_is_refused_before_a_model_loads(
+    picture: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    main(["ask", picture, "What?", "--max-tokens", "3", "--trace", str(trace)])
+    capsys.readouterr()
+    monkeypatch.setattr("glance.targets.load.load_target", None)
+    said = refused(capsys, "ask", picture, "What?", "--profile", str(trace))
+    assert said == "The trace has no cost profile: its run did not use --budget auto.\n"
+
+
+@pytest.mark.usefixtures("tiny")
+def test_audit_takes_an_automatic_budget(tmp_path: Path) -> None:
+    result = tmp_path / "audit.json"
+    options = ["--n", "1", "--max-tokens", "16", "--drafters", "noisy", "glance"]
+    assert main(["audit", *options, "--budget", "auto", "--json", str(result)]) == 0
+    saved = json.loads(result.read_text("utf-8"))
+    assert saved["settings"]["node_budget"] == "auto"
+    assert saved["settings"]["costs"]["nodes"][-1] == 63
 
 
 @pytest.mark.usefixtures("tiny")

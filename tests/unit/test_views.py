@@ -12,7 +12,7 @@ from app.theme import COLOURS, TEXT_COLOURS, contrast
 from app.views import entropy_figure, focus, prefix_figure, summary, tree_figure
 from app.views.lanes import accepted
 from app.views.tree import depths, rows
-from glance.replay import lanes
+from glance.replay import Round, lanes
 from tests.ui.toy_trace import TEXT, toy_trace
 
 LINES = list(toy_trace())
@@ -105,6 +105,31 @@ def test_summary_says_what_the_trace_says():
     assert facts["Prefill"] == "120 ms"
     faster = finish["glance"]["tok_s"]["decode"] / finish["ar"]["tok_s"]["decode"]
     assert facts["Decode speed-up"] == f"{faster:.1f}×"
+
+
+def test_an_automatic_node_budget_is_told_in_words():
+    lines = list(toy_trace())
+    assert "Node budget" not in {fact["label"] for fact in summary(lines)["facts"]}
+    lines[0]["settings"]["node_budget"] = "auto"
+    used = [line["node_budget"] for line in lines if line["kind"] == "build"]
+    assert min(used) < max(used)
+    facts = {fact["label"]: fact["value"] for fact in summary(lines)["facts"]}
+    assert facts["Node budget"] == f"auto, {min(used)} to {max(used)} used"
+    assert "Node budget" not in {fact["label"] for fact in summary(lines[:1])["facts"]}
+
+
+def test_a_round_of_the_root_alone_is_a_tree_too():
+    step = lanes(LINES)["glance"].rounds[0]
+    alone = {
+        "build": {
+            "tree": {"parent": [-1], "id": [84], "text": ["T"], "p_draft": [1.0], "rank": [0]}
+        },
+        "verify": {"posterior": [120], "p_target": [1.0], "h": [0.1]},
+        "accept": {"verdict": {"path": [0], "bonus": {"id": 120, "text": "x"}}},
+    }
+    figure = tree_figure(Round(1, {**step.lines, **alone}), "toy")
+    go.Figure(figure)
+    assert "0 candidates" in figure["layout"]["meta"]["caption"]
 
 
 @pytest.mark.parametrize(

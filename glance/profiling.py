@@ -1,0 +1,119 @@
+"""What drafting and verifying cost on this machine, measured once, for the cost-aware node budget.
+
+The content of the cache does not matter for time, so no prompt is read: one row is repeated to
+the context length. Sizes take turns, so that whatever else the machine does hits all alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from glance.budget import CostProfile
+from glance.clock import Clock, clock_for
+from glance.config import MOST_NODES
+from glance.drafters.base import Drafter
+from glance.targets.base import Request, Target
+from glance.tree import RankedOffsets, build, rank_offsets
+from glance.types import DraftBlock
+from glance.verify import Verifier
+
+NODES = (0, 3, 7, 15, 31, MOST_NODES)  # 1 to 64 rows a pass
+LONGEST = 2048  # tokens of context; time is linear in them, so two lengths tell
+REPEATS = 5
+COMMITTED = 4  # tokens of a usual round, whose features the next draft takes in
+
+#: offsets that a tree of any measured size can be built from; which one hardly matters for time
+OFFSETS = RankedOffsets(
+    ids=[[0, 1, 2, 3]] * 15, log_p=[[-0.5, -1.5, -2.5, -3.5]] * 15, entropy=[1.0] * 15
+)
+
+
+def measure_costs(
+    target: Target,
+    drafter: Drafter | None,  # of the run; without one, drafting costs nothing
+    clock: Clock | None = None,
+    repeats: int = REPEATS,
+) -> CostProfile:
+    """Medians over `repeats` turns at the present number of threads, made monotone and convex."""
+    clock = clock or clock_for(str(target.device))
+    longest = min(LONGEST, target.max_context - MOST_NODES - 1)
+    contexts = (max(longest // 4, 1), longest)
+    passes = [_Passes(target, drafter, context) for context in contexts]
+    verify_ms: list[list[list[float]]] = [[[] for _ in NODES] for _ in contexts]
+    draft_ms: list[list[float]] = [[] for _ in contexts]
+
+    def timed(work: Callable[[], None]) -> float:
+        began = clock.now()
+        work()
+        return clock.now() - began
+
+    with torch.inference_mode():
+        for turn in range(repeats + 1):
+            for at, one in enumerate(passes):
+                drafting = timed(one.draft)
+                verifying = [timed(partial(one.verify, n)) for n in NODES]
+                if turn:  # the first only warms up
+                    draft_ms[at].append(drafting)
+                    for own, ms in zip(verify_ms[at], verifying, strict=True):
+                        own.append(ms)
+    return CostProfile.fitted(
+        contexts,
+        NODES,
+        [[median(own) for own in row] for row in verify_ms],
+        [median(own) for own in draft_ms],
+    )
+
+
+class _Passes:
+    """Draft and verify passes after so many committed tokens."""
+
+    def __init__(self, target: Target, drafter: Drafter | None, context: int) -> None:
+        self._target = target
+        self._drafter = drafter
+        taps = drafter.taps if drafter else ()
+        self._verifier = Verifier(target, taps)
+        self._request = _filled(target, context)
+        self._out = [0] * (context + 1)
+        self._state: Any = drafter.start(self._out[:-1]) if drafter else None
+        self._features = self._tapped(context, len(taps))
+
+    def draft(self) -> None:
+        """One draft and its ranking; the first call takes in the whole context."""
+        if self._drafter is None:
+            return
+        drafted = self._drafter.draft(self._state, self._out, self._features)
+        if isinstance(drafted, DraftBlock):
+            rank_offsets(drafted.logits, most=MOST_NODES)
+        self._out += [0] * COMMITTED
+        self._features = self._tapped(COMMITTED, len(self._drafter.taps))
+
+    def verify(self, nodes: int) -> None:
+        """Build and verify a tree, and forget it."""
+        tree = build(0, OFFSETS, nodes)
+        self._verifier.verify(self._request, tree)
+        self._verifier.keep(self._request, tree, ())
+
+    def _tapped(self, rows: int, taps: int) -> Tensor | None:
+        target = self._target
+        shape = (rows, taps, target.hidden_size)
+        return torch.zeros(shape, dtype=target.dtype, device=target.device) if taps else None
+
+
+@torch.inference_mode()
+def _filled(target: Target, context: int) -> Request:
+    """A request whose cache holds `context` times the same row."""
+    request = Request(DynamicCache(), length=0, rope_delta=0)
+    one = torch.zeros(1, dtype=torch.long, device=target.device)
+    target.forward(request, one, one)
+    for layer in request.cache.layers:
+        layer.keys = layer.keys.repeat(1, 1, context, 1)
+        layer.values = layer.values.repeat(1, 1, context, 1)
+    request.length = context
+    return request

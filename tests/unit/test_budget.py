@@ -1,0 +1,278 @@
+"""The cost-aware node budget: the fit, the profile, the greedy stop, the measurement."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glance.budget import BudgetError, CostProfile, fit_convex, recorded_costs, used_words
+from glance.clock import FakeClock
+from glance.config import AUTO, MOST_NODES, DecodeConfig
+from glance.decode import Decoder
+from glance.drafters.toy import NoisyDrafter, RandomDrafter
+from glance.profiling import NODES, measure_costs
+from glance.replay import lanes
+from glance.trace import dumps
+from glance.tree import RankedOffsets, build, rank_offsets
+from glance.types import CandidateTree
+from tests.tiny_models import VOCAB, prompt, target
+
+ms = st.floats(0.01, 100.0)
+SIZES = (0, 3, 7, 15, 31, 63)
+PROFILE = CostProfile(
+    contexts=(100, 300),
+    nodes=(0, 15, 63),
+    verify_ms=((10.0, 13.0, 37.0), (12.0, 16.5, 45.3)),
+    draft_ms=(2.0, 3.0),
+)
+LOGITS = st.lists(st.lists(st.floats(-6, 6), min_size=5, max_size=5), min_size=1, max_size=5).map(
+    lambda rows: torch.tensor(rows, dtype=torch.float64)
+)
+
+
+def slopes(sizes, values) -> np.ndarray:
+    return np.diff(values) / np.diff(sizes)
+
+
+def is_convex_and_rising(sizes, values) -> bool:
+    found = slopes(sizes, values)
+    return bool((found >= -1e-9).all() and (np.diff(found) >= -1e-9).all())
+
+
+# --- the fit ---
+
+
+@given(st.lists(ms, min_size=6, max_size=6))
+def test_a_fit_is_convex_rising_positive_and_keeps_the_mean(measured):
+    fitted = fit_convex(SIZES, measured)
+    assert is_convex_and_rising(SIZES, fitted)
+    assert fitted.min() > 0
+    assert fitted.mean() == pytest.approx(np.mean(measured))
+
+
+@given(ms, st.lists(st.floats(0.0, 3.0), min_size=5, max_size=5))
+def test_a_convex_rising_curve_is_its_own_fit(start, rises):
+    curve = start + np.concatenate([[0.0], np.cumsum(np.sort(rises) * np.diff(SIZES))])
+    assert fit_convex(SIZES, curve) == pytest.approx(curve)
+
+
+@given(st.lists(ms, min_size=4, max_size=4), st.lists(st.floats(0, 20), min_size=3, max_size=3))
+def test_no_other_convex_rising_curve_has_slopes_that_are_nearer(measured, other):
+    """Least squares over the slopes, weighted with their widths."""
+    sizes = (0, 3, 7, 15)
+    raw, widths = slopes(sizes, measured), np.diff(sizes)
+
+    def miss(tried):
+        return float((widths * (tried - raw) ** 2).sum())
+
+    best = miss(slopes(sizes, fit_convex(sizes, measured)))
+    assert best <= miss(np.sort(other)) * (1 + 1e-9) + 1e-9
+
+
+def test_an_outlier_is_pooled_with_its_neighbours():
+    assert fit_convex((0, 1, 2, 3), (10.0, 14.0, 12.0, 16.0)) == pytest.approx(
+        [10.75, 11.75, 12.75, 16.75]
+    )
+    assert fit_convex((0, 1, 3), (9.0, 3.0, 6.0)) == pytest.approx([5.0, 5.0, 8.0])
+
+
+# --- the profile ---
+
+
+@given(
+    st.lists(st.lists(ms, min_size=6, max_size=6), min_size=3, max_size=3),
+    st.lists(ms, min_size=3, max_size=3),
+    st.integers(1, 40_000),
+)
+@settings(deadline=None)
+def test_costs_are_convex_at_any_context_and_survive_json(measured, drafts, context):
+    profile = CostProfile.fitted((128, 512, 2048), SIZES, measured, drafts)
+    cost = profile.round_ms(context)
+    assert len(cost) == MOST_NODES + 1
+    assert min(cost) > 0
+    assert is_convex_and_rising(range(MOST_NODES + 1), np.array(cost) / max(cost))
+    again = CostProfile.from_json(json.loads(dumps(profile.to_json())))
+    assert again == profile
+    assert again.round_ms(context) == cost
+
+
+def test_costs_are_linear_between_contexts_and_past_them():
+    at = {context: PROFILE.round_ms(context) for context in (100, 200, 300, 500)}
+    assert at[100][0] == pytest.approx(12.0)
+    assert at[100][15] == pytest.approx(15.0)
+    assert at[100][39] == pytest.approx(2.0 + 25.0)  # halfway from 15 nodes to 63
+    assert at[300][63] == pytest.approx(48.3)
+    for n in (0, 7, 15, 40, 63):
+        assert at[200][n] == pytest.approx((at[100][n] + at[300][n]) / 2)
+        assert at[500][n] == pytest.approx(2 * at[300][n] - at[100][n])
+
+
+def test_a_profile_of_one_context_holds_for_all():
+    flat = CostProfile((64,), (0, MOST_NODES), ((5.0, 11.3),), (1.0,))
+    assert flat.round_ms(1) == flat.round_ms(9000)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"contexts": [300, 100]},
+        {"contexts": []},
+        {"nodes": [0, 15, 62]},
+        {"nodes": [0]},
+        {"verify_ms": [[1.0, 2.0, 3.0]]},
+        {"verify_ms": [[1.0, 2.0], [1.0, 2.0, 3.0]]},
+        {"verify_ms": [[0.0, 2.0, 3.0], [1.0, 2.0, 3.0]]},
+        {"verify_ms": [[1.0, 2.0, math.nan], [1.0, 2.0, 3.0]]},
+        {"draft_ms": [1.0, -1.0]},
+        {"draft_ms": "fast"},
+        {"draft_ms": None},
+    ],
+)
+def test_a_damaged_profile_is_one_sentence(damage):
+    with pytest.raises(BudgetError, match=r"cost profile.*\.$"):
+        CostProfile.from_json({**PROFILE.to_json(), **damage})
+
+
+@pytest.mark.parametrize("header", [{}, {"settings": None}, {"settings": {"costs": None}}])
+def test_a_run_with_a_fixed_budget_has_no_profile(header):
+    with pytest.raises(BudgetError, match="--budget auto"):
+        recorded_costs([header])
+
+
+# --- the greedy stop ---
+
+
+def rates(offsets: RankedOffsets, cost: list[float]) -> list[float]:
+    """Expected tokens a millisecond of the n most probable prefixes, for every n."""
+    whole = build(0, offsets, 10_000)
+    found = sorted(path_p(whole)[1:], reverse=True)[:MOST_NODES]
+    return [(1 + sum(found[:n])) / cost[n] for n in range(len(found) + 1)]
+
+
+def path_p(tree: CandidateTree) -> list[float]:
+    found = [1.0]
+    for node in range(1, len(tree)):
+        found.append(found[tree.parents[node]] * tree.p_draft[node])
+    return found
+
+
+@given(LOGITS, st.lists(ms, min_size=6, max_size=6), st.floats(0.0, 50.0))
+@settings(max_examples=200, deadline=None)
+def test_the_greedy_stop_is_the_best_of_all_sizes(logits, measured, draft):
+    cost = CostProfile.fitted((100,), SIZES, [measured], [draft]).round_ms(100)
+    offsets = rank_offsets(logits, MOST_NODES)
+    tree = build(0, offsets, MOST_NODES, cost)
+    everything = rates(offsets, cost)
+    assert everything[len(tree) - 1] == pytest.approx(max(everything), rel=1e-9)
+    assert tree == build(0, offsets, len(tree) - 1)  # the same tree as under a fixed budget
+
+
+@given(LOGITS)
+@settings(deadline=None)
+def test_expected_tokens_never_fall_with_size(logits):
+    """So they cannot choose a size: where more nodes cost nothing more, all of them are taken."""
+    offsets = rank_offsets(logits, MOST_NODES)
+    tree = build(0, offsets, MOST_NODES, [5.0] * (MOST_NODES + 1))
+    whole = build(0, offsets, MOST_NODES)
+    assert len(tree) <= len(whole)
+    assert sum(path_p(whole)) == pytest.approx(sum(path_p(tree)))
+
+
+def test_a_block_worth_nothing_is_not_verified():
+    doubtful = rank_offsets(torch.zeros(4, 1000), MOST_NODES)
+    assert len(build(0, doubtful, MOST_NODES, [10.0 + n for n in range(64)])) == 1
+
+
+def test_a_sure_block_is_taken_whole_at_any_context():
+    sure = RankedOffsets(ids=[[1, 2]] * 15, log_p=[[-1e-4, -9.2]] * 15, entropy=[0.0] * 15)
+    for context in (10, 100, 1000):
+        tree = build(0, sure, MOST_NODES, PROFILE.round_ms(context))
+        assert set(tree.depths) == set(range(16))
+
+
+# --- in the decoder ---
+
+
+def test_auto_without_costs_and_costs_without_auto_are_refused():
+    with pytest.raises(ValueError, match=r"needs costs.*measure_costs"):
+        DecodeConfig(node_budget=AUTO)
+    with pytest.raises(ValueError, match="node_budget"):
+        DecodeConfig(node_budget="many", costs=PROFILE)
+    with pytest.raises(ValueError, match="auto"):
+        DecodeConfig(node_budget=15, costs=PROFILE)
+    assert DecodeConfig(node_budget=AUTO, costs=PROFILE).most_nodes == MOST_NODES
+    assert DecodeConfig(node_budget=7).most_nodes == 7
+
+
+def auto_lines(drafter) -> list[dict]:
+    config = DecodeConfig(node_budget=AUTO, costs=PROFILE, max_new_tokens=40)
+    return list(Decoder(target("qwen3_vl"), drafter, config).stream(prompt("qwen3_vl")))
+
+
+def test_every_round_says_which_budget_it_chose():
+    plain = DecodeConfig(max_new_tokens=40)
+    answer = Decoder(target("qwen3_vl"), None, plain).generate(prompt("qwen3_vl")).ids
+    lane = lanes(auto_lines(NoisyDrafter(answer, VOCAB)))["noisy"]
+    assert tuple(lane.ids) == answer
+    chosen = [each.lines["build"]["node_budget"] for each in lane.rounds]
+    assert chosen == [len(each.lines["build"]["tree"]["id"]) - 1 for each in lane.rounds]
+    assert len(set(chosen)) > 1  # it depends on the block
+    assert max(chosen) < MOST_NODES
+    words = f"auto, {min(chosen)} to {max(chosen)} used"
+    assert used_words({"node_budget": AUTO}, lane) == words
+    assert used_words({"node_budget": 15}, lane) is None
+
+
+def test_a_chain_is_drafted_whole():
+    lane = lanes(auto_lines(RandomDrafter(VOCAB, chain=True)))["random"]
+    assert {each.lines["build"]["node_budget"] for each in lane.rounds} == {15}
+    assert used_words({"node_budget": AUTO}, lane) == "auto, 15 used"
+
+
+# --- the measurement ---
+
+
+@pytest.mark.parametrize("drafter", [RandomDrafter(VOCAB), None])
+@pytest.mark.parametrize("family", ["qwen3_vl", "llava"])
+def test_measuring_takes_every_size_in_turn_and_leaves_no_trace(family, drafter, monkeypatch):
+    tiny = target(family)
+    forward, rows = tiny.forward, []
+
+    def counted(request, ids, *given):
+        rows.append((len(ids), request.length))
+        return forward(request, ids, *given)
+
+    monkeypatch.setattr(tiny, "forward", counted)
+    profile = measure_costs(tiny, drafter, FakeClock(), repeats=2)
+    short, longest = profile.contexts
+    assert longest + MOST_NODES + 1 == tiny.max_context  # 512: nothing runs past its end
+    assert rows[:2] == [(1, 0), (1, 0)]  # fill the caches
+    turn = [(n + 1, context) for context in (short, longest) for n in NODES]
+    assert rows[2:] == turn * 3  # the first turn only warms up
+    # a fake clock says that all work takes as long
+    assert {ms for row in profile.verify_ms for ms in row} == {1.0}
+    assert profile.draft_ms == (1.0, 1.0)
+    assert CostProfile.from_json(profile.to_json()) == profile
+
+
+def test_measuring_hands_a_drafter_what_the_protocol_promises():
+    seen: list[tuple[int, ...]] = []
+
+    class Watching(RandomDrafter):
+        taps = (0, 2)
+
+        def draft(self, state, out, features):
+            seen.append((len(out), *features.shape))
+            return super().draft(state, out, features)
+
+    short, longest = measure_costs(target("qwen3_vl"), Watching(VOCAB), repeats=1).contexts
+    assert seen == [
+        (short + 1, short, 2, 64),
+        (longest + 1, longest, 2, 64),
+        (short + 5, 4, 2, 64),
+        (longest + 5, 4, 2, 64),
+    ]
