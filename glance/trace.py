@@ -36,6 +36,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from glance.machine import machine
+
 #: changes in the commit that changes a field
 SCHEMA = 1
 
@@ -148,11 +150,16 @@ def _command() -> str:
 
 
 def provenance() -> dict[str, Any]:
-    """Where a trace comes from: git sha, versions and the command line."""
+    """Where a trace comes from: machine, git sha, versions and the command line."""
     versions = {"python": platform.python_version()}
     for package in ("torch", "transformers", "numpy", "pillow"):
         try:
             versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return {"git": _git_sha(), "versions": versions, "command": _command()}
+    return {
+        "machine": machine(),
+        "git": _git_sha(),
+        "versions": versions,
+        "command": _command(),
+    }

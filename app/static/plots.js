@@ -222,7 +222,8 @@
     const step = G.player.round;
     const tree = step?.verbs.build?.tree;
     if (!tree) return null;
-    const path = new Set(step.verbs.accept?.verdict.path || []);
+    // an end token or the limit may cut the path that the target walked
+    const path = new Set((step.verbs.accept?.verdict.path || []).slice(0, step.accepted + 1));
     const lists = [el("ul")];
     tree.parent.forEach((parent, node) => {
       const fate = node === 0 ? "root" : path.has(node) ? "accepted" : "rejected";
@@ -235,7 +236,7 @@
       item.append(inner);
       lists[node + 1] = inner;
     });
-    const bonus = step.verbs.accept?.verdict.bonus;
+    const bonus = step.to - step.from > step.accepted && step.verbs.accept?.verdict.bonus;
     if (bonus) lists[0].append(el("li", { class: "g-bonus" }, el("code", {}, G.glyphs(bonus.text)), " bonus token, after the accepted path"));
     return lists[0];
   };

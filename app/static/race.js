@@ -14,7 +14,10 @@
     const header = G.trace.header;
     const target = header?.target || {};
     const when = (header?.created || "").slice(0, 10);
-    const machine = `${target.name} on ${target.device}, ${target.dtype}`;
+    // a bare "cpu" tells little about times: name the processor
+    const { cpu, cores } = header?.provenance?.machine || {};
+    const device = target.device === "cpu" && cpu ? `${cpu}, ${G.plural(cores, "core")}` : target.device;
+    const machine = `${target.name} model on ${device}, ${target.dtype}`;
     const words = {
       recorded: `Recorded run, ${when}: ${machine}`,
       opened: `Opened trace, ${when}: ${machine}`,

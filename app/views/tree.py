@@ -19,12 +19,25 @@ def tree_figure(step: Round | None, run: str) -> Figure:
         return empty(run, "No candidate tree: plain decoding proposes nothing.")
     build, verify = step.lines["build"], step.lines["verify"]
     tree = build["tree"]
-    path = step.lines["accept"]["verdict"]["path"]
-    bonus = step.lines["accept"]["verdict"]["bonus"]
+    verdict, committed = step.lines["accept"]["verdict"], step.commit["tokens"]
+    # an end token or the limit may cut the path that the target walked: show what was committed
+    drafted = sum(token["origin"] == "drafted" for token in committed)
+    path, beyond = verdict["path"][: drafted + 1], set(verdict["path"][drafted + 1 :])
+    bonus = verdict["bonus"] if len(committed) > drafted else None
     depth = depths(tree["parent"])
     row = [-each for each in rows(tree["parent"], path)]  # further rows lie lower
     accepted = set(path)
-    hover = [_hover(node, tree, verify, node in accepted) for node in range(len(depth))]
+    fates = [
+        "root token"
+        if node == 0
+        else "accepted"
+        if node in accepted
+        else "past the end of the answer"
+        if node in beyond
+        else "rejected"
+        for node in range(len(depth))
+    ]
+    hover = [_hover(node, tree, verify, fate) for node, fate in enumerate(fates)]
     labels = [label(text, 5) if len(depth) <= MAX_LABELS else "" for text in tree["text"]]
 
     def nodes(role: str, name: str, chosen: list[int]) -> dict[str, Any]:
@@ -48,31 +61,18 @@ def tree_figure(step: Round | None, run: str) -> Figure:
     data = [
         _edges("rejected", tree["parent"], depth, row, rejected),
         _edges("accepted", tree["parent"], depth, row, kept),
-        {
-            **_line("bonus", [depth[last], depth[last] + 1], [row[last], row[last]]),
-            "line": {"width": 2, "dash": "dot"},
-        },
         nodes("root", "root token", [0]),
         nodes("rejected", "rejected", rejected),
         nodes("accepted", "accepted", kept),
-        {
-            "type": "scatter",
-            "mode": "markers+text",
-            "name": "bonus token",
-            "x": [depth[last] + 1],
-            "y": [row[last]],
-            "text": [label(bonus["text"], 5)],
-            "hovertext": [
-                f"<b>{escape(visible(bonus['text']))}</b><br>the target's own next token"
-            ],
-            "hovertemplate": "%{hovertext}<extra></extra>",
-            "marker": {"size": 25, "symbol": "diamond", "line": {"width": 1.5}},
-            "meta": {"role": "bonus", "nodes": True},
-        },
     ]
+    # beside rejected candidates the bonus token stands above their row, never on one of them
+    lift = int(bonus is not None and last in tree["parent"])
+    if bonus:
+        data += _bonus(bonus["text"], depth[last], row[last], lift)
+    then = "then the target's own next token" if bonus else "which ended the answer"
     caption = (
         f"Round {step.number}: {count(len(depth) - 1, 'candidate')} drafted in one go, "
-        f"{len(kept)} accepted, then the target's own next token."
+        f"{len(kept)} accepted, {then}."
     )
     return figure(
         data,
@@ -80,12 +80,37 @@ def tree_figure(step: Round | None, run: str) -> Figure:
         X_TITLE,
         "",
         caption=caption,
-        meta={"round": step.number, "budget": build.get("node_budget"), "rows": 1 - min(row)},
+        meta={
+            "round": step.number,
+            "budget": build.get("node_budget"),
+            "rows": 1 - min(row) + lift,
+        },
         layout={
             "yaxis": {"visible": False},
             "xaxis": {"title": {"text": X_TITLE}, "zeroline": False, "dtick": 1},
         },
     )
+
+
+def _bonus(text: str, depth: int, row: int, lift: int) -> list[dict[str, Any]]:
+    return [
+        {
+            **_line("bonus", [depth, depth + 1], [row, row + lift]),
+            "line": {"width": 2, "dash": "dot"},
+        },
+        {
+            "type": "scatter",
+            "mode": "markers+text",
+            "name": "bonus token",
+            "x": [depth + 1],
+            "y": [row + lift],
+            "text": [label(text, 5)],
+            "hovertext": [f"<b>{escape(visible(text))}</b><br>the target's own next token"],
+            "hovertemplate": "%{hovertext}<extra></extra>",
+            "marker": {"size": 25, "symbol": "diamond", "line": {"width": 1.5}},
+            "meta": {"role": "bonus", "nodes": True},
+        },
+    ]
 
 
 def depths(parents: list[int]) -> list[int]:
@@ -145,8 +170,7 @@ def _line(role: str, xs: list[Any], ys: list[Any]) -> dict[str, Any]:
     }
 
 
-def _hover(node: int, tree: dict[str, Any], verify: dict[str, Any], accepted: bool) -> str:
-    fate = "root token" if node == 0 else "accepted" if accepted else "rejected"
+def _hover(node: int, tree: dict[str, Any], verify: dict[str, Any], fate: str) -> str:
     lines = [f"<b>{escape(visible(tree['text'][node]))}</b> · {fate}"]
     if node:
         lines.append(f"drafter gave it {tree['p_draft'][node]:.3f} (rank {tree['rank'][node]})")

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from glance.bench_machine import BUSY, cores, load, machine
 from glance.bench_rows import (
     Mean,
     Results,
@@ -22,6 +21,7 @@ from glance.cli.decoding import decode_config
 from glance.cli.output import Cell, live, note, show, show_table, write_json
 from glance.config import AUTO
 from glance.drafters.load import NAMES, PLAIN
+from glance.machine import BUSY, cores, load
 from glance.trace import provenance
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def run(options: Namespace) -> int:
             task: {name: asdict(threads) for name, threads in one.threads.items()}
             for task, one in measured.items()
         },
-        "provenance": {**provenance(), "machine": machine()},
+        "provenance": provenance(),
     }
     write_json(options.json, result)
     return 1 if differing else 0

@@ -18,6 +18,7 @@ TORCH_FREE = (
     "ground",
     "clock",
     "budget",
+    "machine",
 )
 
 

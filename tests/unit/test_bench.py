@@ -22,7 +22,6 @@ from glance.bench import (
     take_turns,
 )
 from glance.bench_lanes import Threads, make_lanes
-from glance.bench_machine import machine
 from glance.bench_rows import (
     Measured,
     Sample,
@@ -42,6 +41,7 @@ from glance.clock import FakeClock
 from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.drafters.toy import NoisyDrafter, RandomDrafter
 from glance.lane import STAGES
+from glance.machine import machine
 from glance.profiling import measure_costs
 from tests.tiny_models import VOCAB, prompt, target
 

@@ -91,5 +91,7 @@ def test_the_command_can_be_pasted(monkeypatch):
 
 def test_provenance_names_versions():
     found = provenance()
-    assert set(found) == {"git", "versions", "command"}
+    assert set(found) == {"machine", "git", "versions", "command"}
+    assert found["machine"]["cpu"]
+    assert found["machine"]["cores"] >= 1
     assert {"python", "torch", "transformers"} <= set(found["versions"])

@@ -49,6 +49,22 @@ def test_tree_draws_every_node_and_the_bonus_token():
             == accepted(step)
         )
         assert by_role["bonus"] == by_role["root"] == 1
+        places = [place for t in drawn for place in zip(t["x"], t["y"], strict=True)]
+        assert len(places) == len(set(places))  # no marker hides another
+
+
+def test_what_lies_past_the_end_of_the_answer_is_not_drawn_as_accepted():
+    step = lanes(LINES)["glance"].rounds[0]
+    verdict, tokens = step.lines["accept"]["verdict"], step.commit["tokens"]
+    assert len(verdict["path"]) > 2
+    cut = Round(1, {**step.lines, "commit": {**step.commit, "tokens": tokens[:1]}})
+    figure = tree_figure(cut, "toy")
+    drawn = {t["meta"]["role"]: t for t in figure["data"] if t["meta"].get("nodes")}
+    assert drawn["accepted"]["customdata"] == [verdict["path"][1]]
+    assert "bonus" not in drawn
+    beyond = drawn["rejected"]["customdata"].index(verdict["path"][2])
+    assert "past the end of the answer" in drawn["rejected"]["hovertext"][beyond]
+    assert "1 accepted, which ended the answer" in figure["layout"]["meta"]["caption"]
 
 
 def test_accepted_path_is_one_straight_line_and_no_two_nodes_share_a_place():

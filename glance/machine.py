@@ -1,4 +1,4 @@
-"""The machine that a bench runs on: what it is, and whether it is busy. No torch."""
+"""The machine that a run is on: what it is, and whether it is busy. No torch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cores() -> int:
 
 def machine() -> dict[str, Any]:
     """Processor and cores, for the provenance of times."""
-    return {"cpu": _cpu(), "cores": cores(), "system": platform.platform()}
+    return {"cpu": _cpu(), "cores": cores()}
 
 
 def _cpu() -> str:
