@@ -72,6 +72,8 @@
     return { data, layout };
   };
 
+  const COLUMN = 34; // least pixels a depth of a tree
+
   class View {
     constructor(name, root) {
       Object.assign(this, { name, root, next: null, shown: null, notBefore: 0, drawn: 0, zoom: {}, run: null });
@@ -102,6 +104,7 @@
       const started = performance.now();
       const { data, layout } = dress(figure);
       this.carry(layout);
+      this.widen(layout);
       window.Plotly.react(this.div, data, layout, CONFIG);
       G.plots.redraws += 1;
       if (!this.wired) this.wire();
@@ -112,6 +115,11 @@
       this.notBefore = this.drawn + Math.max(GAP, 4 * cost);
       this.place();
       this.root.dispatchEvent(new Event("drawn"));
+    }
+    // A deep tree on a narrow screen keeps its nodes apart and pans in its own box.
+    widen(layout) {
+      const wanted = (layout.meta?.columns || 0) * COLUMN;
+      if (wanted > this.div.parentNode.clientWidth) Object.assign(layout, { autosize: false, width: wanted });
     }
     wire() {
       this.wired = true;

@@ -84,6 +84,7 @@ def tree_figure(step: Round | None, run: str) -> Figure:
             "round": step.number,
             "budget": build.get("node_budget"),
             "rows": 1 - min(row) + lift,
+            "columns": max(depth) + 2,  # the bonus token stands one past the deepest
         },
         layout={
             "yaxis": {"visible": False},

@@ -100,3 +100,14 @@ def test_stop_is_heard_while_the_model_decodes(live_url, visit):
     expect(page.locator(".g-state")).to_contain_text("Stopped.")
     page.get_by_label("Both", exact=True).check()
     check_run(page, run(page, page.locator("#g-question textarea").input_value()))
+
+
+def test_a_deep_tree_on_a_phone_pans_in_its_own_box(live_url, visit):
+    page = visit(live_url, width=390, height=844)
+    expect(page.locator(".g-tree .g-plot .scatterlayer path.point").first).to_be_attached()
+    shown, whole = page.evaluate(
+        "(() => { const f = document.querySelector('.g-tree .g-plot-frame');"
+        " return [f.clientWidth, f.scrollWidth]; })()"
+    )
+    assert shown < 390 < whole  # the last recorded round is fifteen tokens deep
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
