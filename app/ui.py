@@ -198,6 +198,7 @@ def _wire(
         [held, ask.question, ask.mode, ask.budget, ask.auto, ask.limit],
         frame,
         concurrency_id="target",
+        trigger_mode="multiple",  # player.js lets one press through at a time
         concurrency_limit=MAX_WAITING + 2,  # those waiting are told so; one at a time decodes
         **QUIET,
     )

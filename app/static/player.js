@@ -105,10 +105,21 @@
     return false;
   };
 
+  // One press, one run. Gradio's own guard also swallows a press that comes right after Stop, so
+  // it is off, and the page looks after it: until the server says what became of the press.
+  let unheard;
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest?.("#g-run")) return;
+    if (document.body.classList.contains("g-running")) { event.stopPropagation(); return; }
+    document.body.classList.add("g-running");
+    unheard = setTimeout(() => document.body.classList.remove("g-running"), 8000);
+  }, true);
+
   G.region("state", ({ root, props, watch }) => {
     const show = () => {
       const state = G.parse(props.value) || {};
       if (late(state)) return;
+      clearTimeout(unheard);
       player.source = state.source || player.source;
       player.asked = state.asked ?? player.asked;
       player.phase = state.phase || "idle";
