@@ -21,6 +21,11 @@ class Round:
         """The line that ends the round."""
         return self.lines["commit"]
 
+    @property
+    def accepted(self) -> int:
+        """Accepted drafted tokens that the round committed; an end token or the limit cuts them."""
+        return sum(token["origin"] == "drafted" for token in self.commit["tokens"])
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedLane:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from glance.replay import RecordedLane, Round
+from glance.replay import RecordedLane
 from glance.trace import Line
 
 
@@ -12,11 +12,6 @@ def focus(found: dict[str, RecordedLane]) -> RecordedLane | None:
     """The lane that the round views show: the first drafting one, else the first of all."""
     drafting = [lane for lane in found.values() if lane.name != "ar"]
     return next(iter(drafting or found.values()), None)
-
-
-def accepted(step: Round) -> int:
-    """Accepted drafted tokens that the round committed."""
-    return sum(token["origin"] == "drafted" for token in step.commit["tokens"])
 
 
 def first(lines: Iterable[Line], kind: str) -> Line | None:

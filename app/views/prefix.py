@@ -6,7 +6,7 @@ from typing import Any
 
 from app.format import count, escape, visible
 from app.views.figure import Figure, empty, figure
-from app.views.lanes import accepted, copied_spans, first, is_copied
+from app.views.lanes import copied_spans, first, is_copied
 from glance.replay import RecordedLane
 from glance.trace import Line
 
@@ -16,8 +16,8 @@ def prefix_figure(lane: RecordedLane | None, lines: list[Line], run: str) -> Fig
     if lane is None or lane.name == "ar" or not lane.rounds:
         return empty(run, "No drafted tokens: plain decoding commits one token a pass.")
     numbers = [step.number for step in lane.rounds]
-    kept = [accepted(step) for step in lane.rounds]
-    own = [len(step.commit["tokens"]) - accepted(step) for step in lane.rounds]
+    kept = [step.accepted for step in lane.rounds]
+    own = [len(step.commit["tokens"]) - step.accepted for step in lane.rounds]
     hover = _hover(lane)
     hatches = ["/" if copied else "" for copied in _copy_rounds(lane, copied_spans(lines))]
 
@@ -66,7 +66,7 @@ def _hover(lane: RecordedLane) -> list[str]:
     for step in lane.rounds:
         tokens = step.commit["tokens"]
         spelled = visible(text[tokens[0]["start"] : tokens[-1]["end"]]) if tokens else ""
-        made = f"{accepted(step)} accepted + {len(tokens) - accepted(step)} of the target's own"
+        made = f"{step.accepted} accepted + {len(tokens) - step.accepted} of the target's own"
         words.append(f"<b>round {step.number}</b> · {made}<br>{escape(spelled)}")
     return words
 

@@ -19,11 +19,10 @@ def tree_figure(step: Round | None, run: str) -> Figure:
         return empty(run, "No candidate tree: plain decoding proposes nothing.")
     build, verify = step.lines["build"], step.lines["verify"]
     tree = build["tree"]
-    verdict, committed = step.lines["accept"]["verdict"], step.commit["tokens"]
+    verdict, drafted = step.lines["accept"]["verdict"], step.accepted
     # an end token or the limit may cut the path that the target walked: show what was committed
-    drafted = sum(token["origin"] == "drafted" for token in committed)
     path, beyond = verdict["path"][: drafted + 1], set(verdict["path"][drafted + 1 :])
-    bonus = verdict["bonus"] if len(committed) > drafted else None
+    bonus = verdict["bonus"] if len(step.commit["tokens"]) > drafted else None
     depth = depths(tree["parent"])
     row = [-each for each in rows(tree["parent"], path)]  # further rows lie lower
     accepted = set(path)

@@ -125,7 +125,7 @@ def _round_row(round_: Round) -> list[Cell]:
     return [
         f"round {round_.number}",
         len(verbs["build"]["tree"]["id"]) - 1,
-        sum(token["origin"] == "drafted" for token in round_.commit["tokens"]),
+        round_.accepted,
         len(round_.commit["tokens"]),
         verbs["verify"]["h"][0],
         spent,

@@ -10,7 +10,6 @@ import pytest
 
 from app.theme import COLOURS, TEXT_COLOURS, contrast
 from app.views import entropy_figure, focus, prefix_figure, summary, tree_figure
-from app.views.lanes import accepted
 from app.views.tree import depths, rows
 from glance.replay import Round, lanes
 from tests.ui.toy_trace import TEXT, toy_trace
@@ -44,9 +43,7 @@ def test_tree_draws_every_node_and_the_bonus_token():
         nodes = len(step.lines["build"]["tree"]["parent"])
         assert sum(by_role.values()) == nodes + 1
         assert (
-            by_role["accepted"]
-            == len(step.lines["accept"]["verdict"]["path"]) - 1
-            == accepted(step)
+            by_role["accepted"] == len(step.lines["accept"]["verdict"]["path"]) - 1 == step.accepted
         )
         assert by_role["bonus"] == by_role["root"] == 1
         places = [place for t in drawn for place in zip(t["x"], t["y"], strict=True)]
