@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from app.examples import GENERAL_QUESTIONS, Example
 from app.preview import document_value, inline
-from app.session import Frame, replayed, state
+from app.session import TARGET, Frame, replayed, state
 from app.views import tree_figure
 from glance.documents.intake import Document, DocumentError, load_document
+from glance.limits import limits_of
 from glance.replay import lanes
 from glance.trace import TraceError
 
@@ -62,8 +64,11 @@ def on_upload(path: str | None) -> Loaded:
         document = load_document(path)
     except DocumentError as error:
         return None, "null", chips(GENERAL_QUESTIONS), state("error", str(error), "error")
-    words = " ".join(notice.text for notice in document.notices)
-    return document, document_value(document), chips(GENERAL_QUESTIONS), state("idle", words)
+    warned = limits_of(TARGET).of_page(document.image)
+    shown = replace(document, notices=(*document.notices, *warned))
+    words = " ".join(notice.text for notice in shown.notices)
+    told = state("idle", words, "warning" if warned else "info")
+    return document, document_value(shown), chips(GENERAL_QUESTIONS), told
 
 
 def on_open(path: str | None) -> Frame:

@@ -27,6 +27,8 @@ from glance.types import PromptError
 #: decodes a document and a question: (document, question, lanes, node budget, max tokens, run id)
 Runner = Callable[[Document, str, tuple[str, ...], NodeBudget, int, str], Iterator[Line]]
 
+#: the model that this server runs
+TARGET = "embedded"
 LANES = {"both": ("glance", "ar"), "glance": ("glance",), "ar": ("ar",)}
 YIELD_S = 0.1  # at most ten updates a second
 FIGURE_S = 0.25  # at most four figures a second
@@ -46,7 +48,7 @@ def load_runner() -> Runner:
     from glance.profiling import measure_costs
     from glance.targets.load import load_target
 
-    target = load_target("embedded")
+    target = load_target(TARGET)
     drafters = {name: load_drafter(name, target) for name in LANES["both"]}
     warm_up(target, list(drafters.values()))
     costs = measure_costs(target, drafters["glance"])
@@ -115,7 +117,16 @@ def replayed(text: str, source: str, message: str = "") -> Frame:
     """
     lines = read_trace(text)
     run, asked = lines[0]["run"], lines[0]["prompt"]["question"]
-    return _frame(text, lines, state("idle", message, run=run, source=source, asked=asked))
+    told = _with_warnings("idle", message, lines, run=run, source=source, asked=asked)
+    return _frame(text, lines, told)
+
+
+def _with_warnings(phase: str, text: str, lines: list[Line], **about: str) -> str:
+    """Value of the state region: a sentence, and what a run's lines warn of."""
+    notices = [line for line in lines if line["kind"] == "notice"]
+    warned = dict.fromkeys(line["text"] for line in notices if line["level"] == "warning")
+    words = " ".join([text, *warned]).strip()
+    return state(phase, words, "warning" if warned else "info", **about)
 
 
 def _frame(text: str, lines: list[Line], state_value: str) -> Frame:
@@ -278,7 +289,6 @@ def _frames(job: _Job, asked: str, run: str) -> Iterator[Frame]:
     lines: list[Line] = []
     figures_at = 0.0
     live: dict[str, str] = {"run": run, "source": "live", "asked": asked}
-    running = state("running", "Decoding…", **live)
     yield Frame(state("running", "Reading the page…", run=run))
     while True:
         fresh, ended = job.read(YIELD_S)
@@ -286,6 +296,7 @@ def _frames(job: _Job, asked: str, run: str) -> Iterator[Frame]:
         text += "".join(dumps(line) + "\n" for line in fresh)
         if ended:
             break
+        running = _with_warnings("running", "Decoding…", lines, **live)
         if not fresh:
             yield Frame()  # nothing new, but Stop is heard here
         elif time.monotonic() - figures_at >= FIGURE_S:
@@ -298,4 +309,4 @@ def _frames(job: _Job, asked: str, run: str) -> Iterator[Frame]:
     elif job.error:
         yield _frame(text, lines, state("error", job.error, "error", **live))
     else:
-        yield _frame(text, lines, state("done", "Done.", **live))
+        yield _frame(text, lines, _with_warnings("done", "Done.", lines, **live))

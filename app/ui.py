@@ -14,10 +14,11 @@ from app.components.region import PLOTLY_JS, STATIC, region
 from app.examples import GENERAL_QUESTIONS, Example, load_examples
 from app.handlers import chips, on_open, on_pick, on_upload, thumbnails, tree_of
 from app.preview import document_value
-from app.session import MAX_WAITING, Frame, Session, replayed, state
+from app.session import MAX_WAITING, TARGET, Frame, Session, replayed, state
 from app.theme import css_variables
 from glance.config import AUTO
 from glance.documents.intake import Document
+from glance.limits import limits_of
 
 MODES = [("Both", "both"), ("GLANCE", "glance"), ("Token by token (AR)", "ar")]
 STOPPED = "Stopped. What was decoded until then stays."
@@ -109,6 +110,7 @@ def _ask_column(
     question = gr.Textbox(
         first.question if first else "",
         label="Question",
+        info=limits_of(TARGET).remark,
         placeholder="What do you want to know about the page?",
         lines=2,
         max_lines=6,

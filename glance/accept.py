@@ -6,9 +6,11 @@ where the target chose the same one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from glance.types import CandidateTree, Verdict
+
+PAST_END = -1  # what the target says after its last token: in no tree
 
 
 def accept(
@@ -36,3 +38,16 @@ def accept(
         if child is None:
             return Verdict(path=tuple(path), bonus=token_id)
         path.append(child)
+
+
+def committed_on(tree: CandidateTree, rest: Sequence[int]) -> int:
+    """How many tokens a greedy round commits where the answer goes on with `rest` after the root.
+
+    `rest` is what the target writes, to its end and not empty; no bonus token follows its last.
+    """
+
+    def choose(node: int) -> int:
+        depth = tree.depths[node]
+        return rest[depth] if depth < len(rest) else PAST_END
+
+    return min(accept(tree, choose).accepted + 1, len(rest))

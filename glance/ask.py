@@ -16,10 +16,11 @@ from PIL import Image
 from glance.compare import compare
 from glance.config import DecodeConfig
 from glance.decode import Decoder
-from glance.documents.intake import Document, check_question
+from glance.documents.intake import Document, Notice, check_question
 from glance.drafters.base import Drafter
 from glance.drafters.load import PLAIN
 from glance.ground import copied_spans
+from glance.limits import UNLIKE, limits_of
 from glance.replay import RecordedLane, lanes
 from glance.targets.base import Target
 from glance.trace import SCHEMA, Line, provenance
@@ -53,7 +54,7 @@ def ask(
         return {"kind": kind, "run": run, "seq": next(numbers), **body}
 
     yield line_of("header", _header(target, decoders, document, prompt, config))
-    for notice in document.notices:
+    for notice in (*document.notices, *_warnings(target, document, prompt)):
         yield line_of("notice", {"level": notice.level, "code": notice.code, "text": notice.text})
     lines: list[Line] = []
     for decoder in decoders:
@@ -69,6 +70,15 @@ def ask(
         lane = recorded[decoders[0].name]
         copy = copied_spans(lane.tokens, lane.text, document.glyphs, document.image.size)
         yield line_of("grounding", {"lane": lane.name, "copy": copy})
+
+
+def _warnings(target: Target, document: Document, prompt: Prompt) -> Iterator[Notice]:
+    """What the reader should know before the answer: the target may not read this."""
+    if target.likeness and target.likeness.unlike(target, prompt):
+        yield UNLIKE
+    limits = limits_of(target.name)
+    yield from limits.of_page(document.image)
+    yield from limits.of_question(prompt.question)
 
 
 def warm_up(target: Target, drafters: Sequence[Drafter | None]) -> None:

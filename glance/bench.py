@@ -14,12 +14,14 @@ import torch
 
 from glance.bench_lanes import Run, Threads, make_lanes
 from glance.bench_rows import GENERATE, Measured, Sample, medians
+from glance.bench_widths import Committed, replay_answer
 from glance.budget import CostProfile
 from glance.clock import Clock
 from glance.config import DecodeConfig
 from glance.decode import Decoder
 from glance.documents.dataset import page
 from glance.drafters.base import Drafter
+from glance.lane import TextStream
 from glance.profiling import measure_costs
 from glance.targets.base import Target
 from glance.types import Prompt
@@ -37,6 +39,7 @@ class TaskResult:
 
     lanes: dict[str, list[Measured]]  # one entry a prompt
     threads: dict[str, Threads]  # that each lane took
+    widths: list[Committed]  # rounds replayed, one entry a prompt; empty if none were asked for
 
 
 def questions(target: Target, task: str, n: int) -> Iterator[Prompt]:
@@ -53,7 +56,7 @@ def questions(target: Target, task: str, n: int) -> Iterator[Prompt]:
         if asked:
             chosen = asked[given % len(asked)]  # all kinds of question take their turn
             given += 1
-            yield target.prompt(drawn.image.convert("RGB"), chosen.question)
+            yield target.prompt(drawn.image.convert("RGB"), chosen.question, chosen.history)
 
 
 def run_task(
@@ -65,6 +68,7 @@ def run_task(
     clock: Clock | None = None,
     progress: Progress = lambda _: None,
     costs: Mapping[int, CostProfile] | None = None,  # by threads, for an automatic node budget
+    widths: Sequence[int] = (),  # node budgets to replay the first drafter's rounds with, untimed
 ) -> TaskResult:
     """Measure every lane on the prompts of one task.
 
@@ -74,7 +78,7 @@ def run_task(
     timed = make_lanes(target, drafters, config, clock, costs)
     short = replace(config, max_new_tokens=min(PROBE_TOKENS, config.max_new_tokens))
     plain = Decoder(target, None, config)
-    result = TaskResult({name: [] for name in timed}, {})
+    result = TaskResult({name: [] for name in timed}, {}, [])
     before = torch.get_num_threads()
     try:
         for number, prompt in enumerate(prompts):
@@ -89,11 +93,25 @@ def run_task(
                 one_call = result.threads[GENERATE]  # has one count for both phases
                 result.threads[GENERATE] = replace(one_call, prefill=one_call.decode)
             samples = take_turns(timed, prompt, answer, result.threads, number, progress)
+            added = characters(target, answer)
             for name, own in samples.items():
-                result.lanes[name].append(medians(own, answer))
+                result.lanes[name].append(medians(own, answer, added))
+            if widths:
+                replayed = replay_answer(target, drafters[0], prompt, answer, widths)
+                result.widths.append(replayed)
     finally:
         torch.set_num_threads(before)
     return result
+
+
+def characters(target: Target, answer: Sequence[int]) -> int:
+    """Characters of the text that an answer's rounds add: all but the prefill token's."""
+    text = TextStream(target.decode_text)
+    for at, token_id in enumerate(answer):
+        text.push(token_id, last=at == len(answer) - 1)
+        if at == 0:
+            before = text.length
+    return text.length - before
 
 
 def costs_by_threads(

@@ -21,6 +21,8 @@ GENERATE = "generate"  # the model's own `generate()`
 BARE = "bare"  # nothing but the model's forward, one row at a time
 ORACLE = "oracle"  # proposes the true continuation
 BASELINES = (PLAIN, GENERATE)  # speed-ups are over the faster of these
+#: tasks whose answers are copied from the page or computed from it, with little freedom of words
+GROUNDED = ("transcribe", "docvqa", "infovqa", "chartqa")
 
 DRAWS = 10_000
 
@@ -44,6 +46,7 @@ class Measured:
 
     first_difference: int | None  # index of the first token unlike plain decoding's; None: equal
     answer_tokens: int
+    characters: int  # of the text that the rounds added: without the prefill token's
     committed: tuple[int, ...]
     target_passes: int
     drafter_passes: int
@@ -61,6 +64,8 @@ class Row:
     n: int  # prompts
     tau: float | None = None  # pooled over rounds
     tau_without_last: float | None = None
+    chars_per_token: float | None = None  # characters that rounds added / tokens they committed
+    chars_per_round: float | None = None  # the same / rounds: tau in characters
     target_passes: int | None = None  # of all prompts, prefill not counted
     drafter_passes: float | None = None  # sequential forwards a round
     tokens: int | None = None  # committed in rounds: without the prefill tokens
@@ -85,6 +90,9 @@ class Mean:
     speedup_e2e: float
     speedup_ci: tuple[float, float] | None
     oracle_share: float
+    grounded_tau: float | None  # the same over GROUNDED; None unless all of them were measured
+    grounded_speedup: float | None
+    grounded_speedup_ci: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +115,15 @@ class Mismatch:
 Results = Mapping[str, Mapping[str, Sequence[Measured]]]  # task -> lane -> one a prompt
 
 
-def medians(samples: Sequence[Sample], answer: Sequence[int]) -> Measured:
-    """The repeats of one lane on one prompt; `answer` is plain decoding's."""
+def medians(samples: Sequence[Sample], answer: Sequence[int], characters: int) -> Measured:
+    """The repeats of one lane on one prompt; `answer` is plain decoding's, and so its length."""
     first = samples[0]
     return Measured(
         first_difference=next(
             (at for s in samples if (at := _difference(s.ids, answer)) is not None), None
         ),
         answer_tokens=len(first.ids),
+        characters=characters,
         committed=first.committed,
         target_passes=first.target_passes,
         drafter_passes=first.drafter_passes,
@@ -146,35 +155,49 @@ def rows(results: Results) -> list[Row]:
 
 def means(results: Results) -> list[Mean]:
     """Every drafter that has figures on all tasks, the oracle among them."""
-    drafted = dict.fromkeys(name for lanes in results.values() for name in lanes)
+    by_drafter: dict[str, list[Row]] = {}
+    for row in rows(results):
+        by_drafter.setdefault(row.drafter, []).append(row)
     return [
         mean
-        for name in drafted
-        if name not in (*BASELINES, BARE) and (mean := _mean(name, results)) is not None
+        for name, own in by_drafter.items()
+        if name not in (*BASELINES, BARE) and (mean := _mean(own, results)) is not None
     ]
 
 
-def _mean(drafter: str, results: Results) -> Mean | None:
-    own = [row for row in rows(results) if row.drafter == drafter]
+def _mean(own: Sequence[Row], results: Results) -> Mean | None:
+    drafter = own[0].drafter
     taus = [row.tau for row in own if row.tau is not None]
     decode = [row.speedup for row in own if row.speedup is not None]
     whole = [row.speedup_e2e for row in own if row.speedup_e2e is not None]
     oracle = [row.oracle_share for row in own if row.oracle_share is not None]
     if not all(len(figures) == len(results) for figures in (taus, decode, whole, oracle)):
         return None
-    by_task = [
+    draws = [
         _speedup_draws(lanes, drafter, number) for number, lanes in enumerate(results.values())
     ]
-    draws = [np.log(one) for one in by_task if one is not None]
-    complete = len(draws) == len(results)
+    grounded = [number for number, task in enumerate(results) if task in GROUNDED]
+    complete = len(grounded) == len(GROUNDED)
     return Mean(
         drafter=drafter,
         tau=sum(taus) / len(taus),
         speedup=geometric_mean(decode),
         speedup_e2e=geometric_mean(whole),
-        speedup_ci=interval(np.exp(np.mean(draws, axis=0))) if complete else None,
+        speedup_ci=_mean_interval(draws),
         oracle_share=geometric_mean(oracle),
+        grounded_tau=sum(taus[n] for n in grounded) / len(GROUNDED) if complete else None,
+        grounded_speedup=geometric_mean([decode[n] for n in grounded]) if complete else None,
+        grounded_speedup_ci=_mean_interval([draws[n] for n in grounded]) if complete else None,
     )
+
+
+def _mean_interval(by_task: Sequence[np.ndarray | None]) -> tuple[float, float] | None:
+    """Interval of the geometric mean of the tasks' speed-ups; None if a task has no usable draws.
+
+    Noise can make the window of `generate()` negative on a very short answer, and so a draw.
+    """
+    draws = [np.log(one) for one in by_task if one is not None and one.min() > 0]
+    return interval(np.exp(np.mean(draws, axis=0))) if len(draws) == len(by_task) else None
 
 
 def plain_over_bare(results: Results) -> dict[str, float]:
@@ -221,6 +244,7 @@ def _row(task: str, number: int, drafter: str, lanes: Mapping[str, Sequence[Meas
         return Row(task, drafter, n=len(own))
     committed = [tokens for one in own for tokens in one.committed]
     tokens, decode, whole = sum(committed), _total(own, _decode), _total(own, _end_to_end)
+    characters = sum(one.characters for one in own)
     spent: dict[str, float] = {}
     for one in own:
         for stage, ms in one.ms.items():
@@ -233,6 +257,8 @@ def _row(task: str, number: int, drafter: str, lanes: Mapping[str, Sequence[Meas
         n=len(own),
         tau=tau(committed),
         tau_without_last=tau([tokens for one in own for tokens in one.committed[:-1]]),
+        chars_per_token=_over(characters, tokens),
+        chars_per_round=_over(characters, len(committed)),
         target_passes=sum(one.target_passes for one in own),
         drafter_passes=_over(sum(one.drafter_passes for one in own), len(committed)),
         tokens=tokens,
@@ -314,4 +340,5 @@ def _difference(got: Sequence[int], wanted: Sequence[int]) -> int | None:
 
 
 def _over(above: float | None, below: float) -> float | None:
-    return above / below if above is not None and below else None
+    """The quotient; None where there is nothing to divide by, or noise left a time below 0."""
+    return above / below if above is not None and above >= 0 and below > 0 else None

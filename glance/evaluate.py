@@ -1,17 +1,20 @@
 """How well a target reads: exact answers and character error rate (CER)."""
 
 import unicodedata
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
+from multiprocessing import get_context
 from typing import Any
 
 import torch
 from PIL import Image
 
-from glance.audit import reference_ids
-from glance.config import DecodeConfig
-from glance.documents.dataset import page
-from glance.targets.base import Target
+from glance.answers import answer_together
+from glance.documents.sets import Item, count, item
+from glance.scores import Marked, Report, report, slices_of
+from glance.targets.base import Target, conversation
+from glance.targets.load import load_target
 
 
 def normalise(text: str) -> str:
@@ -31,12 +34,16 @@ def character_errors(got: str, wanted: str) -> int:
 
 @torch.inference_mode()
 def read_page(
-    model: Any, processor: Any, image: Image.Image, question: str, max_new_tokens: int
+    model: Any,
+    processor: Any,
+    image: Image.Image,
+    question: str,
+    max_new_tokens: int,
+    history: Sequence[tuple[str, str]] = (),  # earlier questions and answers
 ) -> str:
     """A model's greedy answer through the class's own `generate`; for models still in training."""
-    part = [{"type": "image"}, {"type": "text", "text": question}]
     text = processor.apply_chat_template(
-        [{"role": "user", "content": part}], add_generation_prompt=True, tokenize=False
+        conversation(1, question, history), add_generation_prompt=True, tokenize=False
     )
     inputs = processor(text=[text], images=[image.convert("RGB")], return_tensors="pt")
     inputs = inputs.to(model.device)
@@ -45,43 +52,61 @@ def read_page(
     return processor.tokenizer.decode(new, skip_special_tokens=True)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskScore:
-    """Scores of one task over `questions` questions."""
-
-    task: str
-    questions: int
-    exact: float  # share of answers equal after `normalise`
-    cer: float  # characters wrong over characters wanted, pooled
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+def answer_item(target: Target, item: Item) -> list[Marked]:
+    """Ask every question of an item, greedily, and mark the answers."""
+    if not item.questions:  # a page that answers nothing, behind a blank one
+        return []
+    prompts = [target.prompt(item.images, q.question, q.history) for q in item.questions]
+    limits = [2 * len(q.answer) + 32 for q in item.questions]
+    marked = []
+    for q, ids in zip(
+        item.questions, answer_together(target, prompts, limits).answers, strict=True
+    ):
+        got = target.decode_text(ids)
+        exact = normalise(got) == normalise(q.answer)
+        errors = character_errors(got, q.answer)
+        marked.append(Marked(q.task, q.question, q.answer, got, exact, errors, slices_of(item, q)))
+    return marked
 
 
 def evaluate_target(
     target: Target,
-    split: str = "test",
-    n: int = 200,  # pages
-    progress: Callable[[int, int], None] | None = None,  # pages read, pages in all
-) -> list[TaskScore]:
-    """Ask every question of the first `n` pages of a split, greedily; one row a task.
+    items: Iterable[Item],
+    progress: Callable[[int], None] | None = None,  # items answered
+) -> Report:
+    """Answer all questions of all items here, in this process."""
+    return _reported((answer_item(target, item) for item in items), progress)
 
-    Pages are clean pages of the generator's kinds, prompted as the decoder prompts them.
-    """
-    tally: dict[str, list[int]] = {}  # task -> questions, exact, errors, characters
-    for i in range(n):
-        p = page(split, i)
-        image = p.image.convert("RGB")
-        for q in p.questions:
-            config = DecodeConfig(max_new_tokens=2 * len(q.answer) + 32)
-            got = target.decode_text(
-                reference_ids(target, target.prompt(image, q.question), config)
-            )
-            row = tally.setdefault(q.task, [0, 0, 0, 0])
-            row[0] += 1
-            row[1] += normalise(got) == normalise(q.answer)
-            row[2] += character_errors(got, q.answer)
-            row[3] += len(q.answer)
+
+def evaluate_in_processes(
+    target: str,  # name or folder, for load_target
+    name: str,  # of a set
+    n: int,  # items
+    split: str,
+    processes: int,
+    progress: Callable[[int], None] | None = None,  # items answered
+) -> Report:
+    """The same figures, from several processes of one thread each."""
+    answer = partial(_answer_numbered, target, name, split)
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        return _reported(pool.map(answer, range(count(name, n, split))), progress)
+
+
+def _answer_numbered(target: str, name: str, split: str, index: int) -> list[Marked]:
+    return answer_item(_loaded(target), item(name, index, split))
+
+
+@cache
+def _loaded(target: str) -> Target:
+    """The target of a process, loaded when its first item comes."""
+    torch.set_num_threads(1)
+    return load_target(target)
+
+
+def _reported(answers: Iterable[list[Marked]], progress: Callable[[int], None] | None) -> Report:
+    marked: list[Marked] = []
+    for done, some in enumerate(answers, start=1):
+        marked += some
         if progress:
-            progress(i + 1, n)
-    return [TaskScore(t, r[0], r[1] / r[0], r[2] / r[3]) for t, r in tally.items()]
+            progress(done)
+    return report(marked)

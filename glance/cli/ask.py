@@ -19,8 +19,6 @@ def run(options: Namespace) -> int:
     """Answer, keep the trace while it is written, print the lanes' totals."""
     document = load_document(options.image, options.page)
     question = check_question(options.question)
-    for notice in document.notices:
-        note(notice.text)
     costs = recorded_costs(read_trace(options.profile)) if options.profile else None
     if costs is not None:
         options.budget = AUTO
@@ -43,6 +41,8 @@ def run(options: Namespace) -> int:
             if file:
                 file.write(dumps(line) + "\n")
                 file.flush()  # a run that is stopped leaves what it did
+            if line["kind"] == "notice":
+                note(line["text"])
             if line["kind"] == "prefill":
                 tokens = 1
             if line["kind"] == "commit":

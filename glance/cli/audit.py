@@ -68,7 +68,7 @@ def _prompt(target: Target, index: int) -> Prompt:
     """One question of a test page; all kinds of question take their turn."""
     drawn = page("test", index)
     asked = drawn.questions[index % len(drawn.questions)]
-    return target.prompt(drawn.image.convert("RGB"), asked.question)
+    return target.prompt(drawn.image.convert("RGB"), asked.question, asked.history)
 
 
 def _test_drafter(name: str, target: Target, answers: Sequence[list[int]]) -> Drafter:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from glance.bench_rows import (
+    GROUNDED,
     Mean,
     Results,
     Row,
@@ -27,32 +28,48 @@ from glance.trace import provenance
 if TYPE_CHECKING:
     from glance.bench import TaskResult
     from glance.bench_lanes import Threads
+    from glance.bench_widths import Width
 
 HEADS = (
     "drafter",
     "tau",
     "no last",
+    "ch/tok",
+    "ch/rnd",
     "passes",
-    "drafts",
     "ms/tok",
     "e2e ms",
     "speed-up",
     "95%",
     "e2e x",
-    "oracle",
 )
 STAGES = ("draft", "build", "verify", "accept", "commit", "other")
-STAGE_HEADS = ("time by stage, %", *STAGES, "threads")
-MEAN_HEADS = ("drafter", "tau", "speed-up", "95%", "e2e x", "oracle")
-LEGEND = """\
-tau: tokens a round, with and without each answer's last round; passes: of the target, in all
-drafts: drafter passes a round; ms/tok: from the prefill token on, e2e ms: vision and prefill too
-oracle: share of the speed that a drafter which is always right would have; threads: prefill/decode\
+STAGE_HEADS = ("time by stage, %", *STAGES, "drafts", "oracle", "threads")
+MEAN_HEADS = (
+    "drafter",
+    "tau",
+    "speed-up",
+    "95%",
+    "e2e x",
+    "oracle",
+    "grounded tau",
+    "speed-up",
+    "95%",
+)
+LEGEND = f"""\
+tau: tokens a round, with and without each answer's last round; ch: characters a token, a round
+passes: of the target, in all; ms/tok: from the prefill token on, e2e ms: vision and prefill too
+drafts: drafter passes a round; threads: prefill/decode
+oracle: share of the speed that a drafter which is always right would have
+grounded: {", ".join(GROUNDED)} only\
 """
 
 
 def run(options: Namespace) -> int:
     """Print tables of every task and the means; 1 if an answer differs, 2 on a busy machine."""
+    if options.widths and set(options.drafters) == {PLAIN}:
+        note("--widths needs a drafter beside ar.")
+        return 2
     busy = load()
     if busy is not None and busy > BUSY:
         if not options.force:
@@ -64,6 +81,7 @@ def run(options: Namespace) -> int:
         note(f"the machine is busy (load {busy:.2f}): times will mean little")
     note("loading the model")
     from glance.bench import REPEATS, SPLIT, costs_by_threads, questions, run_task
+    from glance.bench_widths import widths
     from glance.drafters.load import load_drafter
     from glance.targets.load import load_target
 
@@ -84,11 +102,21 @@ def run(options: Namespace) -> int:
         note(f"{task}: {options.n} prompts, every lane {REPEATS} times on each")
         prompts = questions(target, task, options.n)
         measured[task] = run_task(
-            target, drafters, prompts, config, counts, progress=live, costs=costs
+            target,
+            drafters,
+            prompts,
+            config,
+            counts,
+            progress=live,
+            costs=costs,
+            widths=options.widths,
         )
     results = {task: result.lanes for task, result in measured.items()}
     differing = mismatches(results)
     _show(measured, results)
+    by_width = widths({task: result.widths for task, result in measured.items()})
+    _show_widths(by_width)
+    show(LEGEND)
     for one in differing:
         show(str(one))
     result = {
@@ -108,6 +136,7 @@ def run(options: Namespace) -> int:
         "forced": options.force,
         "rows": [asdict(row) for row in rows(results)],
         "means": [asdict(mean) for mean in means(results)],
+        "widths": [asdict(one) for one in by_width],
         "plain_over_bare": plain_over_bare(results),
         "mismatches": [asdict(one) for one in differing],
         "threads": {
@@ -140,7 +169,22 @@ def _show(measured: Mapping[str, TaskResult], results: Results) -> None:
         show("over all tasks: tau the mean, speed the geometric mean")
         show_table(MEAN_HEADS, [_mean_cells(mean) for mean in overall])
         show()
-    show(LEGEND)
+
+
+def _show_widths(by_width: Sequence[Width]) -> None:
+    if not by_width:
+        return
+    show("tau of the tree over that of the chain, by node budget")
+    budgets = list(dict.fromkeys(one.budget for one in by_width))
+    ratios = {(one.task, one.budget): one.ratio for one in by_width}
+    show_table(
+        ("task", *map(str, budgets)),
+        [
+            [task, *(ratios[task, budget] for budget in budgets)]
+            for task in dict.fromkeys(task for task, _ in ratios)
+        ],
+    )
+    show()
 
 
 def _cells(row: Row) -> list[Cell]:
@@ -148,25 +192,35 @@ def _cells(row: Row) -> list[Cell]:
         row.drafter,
         row.tau,
         row.tau_without_last,
+        row.chars_per_token,
+        row.chars_per_round,
         row.target_passes,
-        row.drafter_passes,
         row.ms_per_token,
         row.ms_per_token_e2e,
         row.speedup,
         _interval(row.speedup_ci),
         row.speedup_e2e,
-        row.oracle_share,
     ]
 
 
 def _stages(row: Row, threads: Threads) -> list[Cell]:
     shares = [None if row.shares is None else 100 * row.shares[stage] for stage in STAGES]
-    return [row.drafter, *shares, f"{threads.prefill}/{threads.decode}"]
+    phases = f"{threads.prefill}/{threads.decode}"
+    return [row.drafter, *shares, row.drafter_passes, row.oracle_share, phases]
 
 
 def _mean_cells(mean: Mean) -> list[Cell]:
-    ci = _interval(mean.speedup_ci)
-    return [mean.drafter, mean.tau, mean.speedup, ci, mean.speedup_e2e, mean.oracle_share]
+    return [
+        mean.drafter,
+        mean.tau,
+        mean.speedup,
+        _interval(mean.speedup_ci),
+        mean.speedup_e2e,
+        mean.oracle_share,
+        mean.grounded_tau,
+        mean.grounded_speedup,
+        _interval(mean.grounded_speedup_ci),
+    ]
 
 
 def _interval(ci: tuple[float, float] | None) -> str | None:

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from glance.config import AUTO, FAULTS, MOST_NODES, NodeBudget
+from glance.documents import mix
 from glance.drafters.load import NAMES, TEST_NAMES
 
 SPLITS = ("train", "validation", "test")
-TASKS = ("transcribe", "docvqa")  # what the generated pages ask
+SETS = ("test", "unseen-faces", "foreign", "blank", "pairs", "scans")  # glance.documents.sets
+TASKS = mix.TASKS  # what the generated pages ask
 
 DESCRIPTION = """\
 Ask a question about a document image. A small drafter proposes a whole block of tokens in one
@@ -83,6 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_replay(commands)
     _add_audit(commands)
     _add_bench(commands)
+    _add_report(commands)
     _add_eval(commands)
     _add_train(commands)
     _add_render(commands)
@@ -177,7 +180,7 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
         choices=TASKS,
         default=TASKS,
         metavar="TASK",
-        help=f"what to ask of pages of the test split: {', '.join(TASKS)} (default: both)",
+        help=f"what to ask of pages of the test split: {', '.join(TASKS)} (default: all)",
     )
     bench.add_argument(
         "--drafters",
@@ -196,6 +199,15 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="questions a task (default: 20)",
     )
     bench.add_argument(
+        "--widths",
+        nargs="+",
+        type=_whole(1, 1024),
+        default=[],
+        metavar="N",
+        help="also compare the tree of N drafted tokens with the chain, by the tokens that a round "
+        "commits; takes no part in what is timed (for example: --widths 15 31 63)",
+    )
+    bench.add_argument(
         "--force", action="store_true", help="measure on a busy machine too; the JSON says so"
     )
     _add_decoding(bench)
@@ -204,18 +216,49 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_json(bench)
 
 
+def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
+    report = _command(
+        commands,
+        "report",
+        "put the result of a bench into README.md and draw it to docs/bench.svg",
+        "python -m glance report bench.json",
+    )
+    report.add_argument("file", metavar="FILE", type=Path, help="a result of bench --json")
+
+
 def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:
     evaluate = _command(
         commands,
         "eval",
         "measure how well the target reads pages it has never seen",
-        "python -m glance eval target --n 50",
+        "python -m glance eval target --set unseen-faces --n 50 --processes 2",
     )
     evaluate.add_argument("what", choices=["target"], help="the model that answers")
     evaluate.add_argument(
-        "--n", type=_whole(1, 100_000), default=200, help="pages to read (default: 200)"
+        "--set",
+        choices=SETS,
+        default="test",
+        help="test: generated pages; unseen-faces: the same in typefaces that training never saw; "
+        "foreign: pages that other programs drew; blank: questions of test pages on blank ones, "
+        "where little can be right; pairs: two pages a prompt; scans: real pages, fetched first "
+        "(default: test)",
     )
-    evaluate.add_argument("--split", choices=SPLITS, default="test", help="(default: test)")
+    evaluate.add_argument(
+        "--n",
+        type=_whole(1, 100_000),
+        default=200,
+        help="pages, or pairs of them, to read (default: 200); foreign and scans may have fewer",
+    )
+    evaluate.add_argument(
+        "--split", choices=SPLITS, default="test", help="of generated pages (default: test)"
+    )
+    evaluate.add_argument(
+        "--processes",
+        type=_whole(1, 64),
+        default=1,
+        metavar="P",
+        help="share the pages out among P processes of one thread each (default: 1)",
+    )
     _add_target(evaluate)
     _add_json(evaluate)
 
@@ -242,7 +285,15 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
     train.add_argument(
         "--minutes", type=_minutes, default=60.0, metavar="M", help="time to use (default: 60)"
     )
-    train.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    weights = train.add_mutually_exclusive_group()
+    weights.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    weights.add_argument(
+        "--start",
+        type=Path,
+        metavar="FOLDER",
+        help="for a head: the finished head to train on from, which may have been made for another "
+        "target (default: none, that is random weights)",
+    )
     train.add_argument(
         "--device",
         choices=["auto", "cpu", "cuda"],

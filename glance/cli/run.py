@@ -28,10 +28,11 @@ ROUND_HEADS = ("drafted", "accepted", "committed", "entropy", "ms", "text")
 
 
 def summary(lines: list[Line]) -> dict[str, Any]:
-    """A run as one JSON value: question, answers, the lanes' totals, the comparisons."""
+    """A run as one JSON value: question, notices, answers, the lanes' totals, the comparisons."""
     header, recorded = lines[0], lanes(lines)
     return {
         "question": header["prompt"]["question"],
+        "notices": [line["text"] for line in lines if line["kind"] == "notice"],
         "answers": {name: lane.text for name, lane in recorded.items()},
         "lanes": [_bare(lane.finish) for lane in recorded.values() if lane.finish],
         "compare": [_bare(line) for line in lines if line["kind"] == "compare"],

@@ -14,6 +14,9 @@ def run(options: Namespace) -> int:
     if options.resume and not out.is_dir():
         note(f"There is nothing to resume in {out}: leave --resume away, or name the folder.")
         return 2
+    if options.start and options.what == "target":
+        note("Only a head can start from another one: leave --start away.")
+        return 2
     note(f"training the {options.what}; checkpoints go to {out}")
     import torch
 
@@ -29,7 +32,13 @@ def run(options: Namespace) -> int:
         from glance.training import head
 
         done = head.train(
-            options.drafter, options.target, out, options.minutes, options.resume, device
+            options.drafter,
+            options.target,
+            out,
+            options.minutes,
+            options.resume,
+            device,
+            options.start,
         )
         show(str(done))
     return 0

@@ -6,23 +6,17 @@ run of characters and is what questions refer to. The canvas knows nothing about
 
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
+from itertools import zip_longest
 
 from PIL import Image, ImageDraw, ImageFont
 
-FONTS = Path(__file__).resolve().parents[2] / "assets" / "fonts"
-FACES = (
-    "DejaVuSansMono.ttf",
-    "LiberationSans-Regular.ttf",
-    "LiberationSerif-Regular.ttf",
-    "OpenSans-Regular.ttf",
-)
+Colour = tuple[int, int, int]
 
 
 @cache
-def load_face(name: str, size: int) -> ImageFont.FreeTypeFont:
-    """A vendored face at `size` px, laid out by FreeType alone (same pixels everywhere)."""
-    return ImageFont.truetype(str(FONTS / name), size, layout_engine=ImageFont.Layout.BASIC)
+def _advance(face: ImageFont.FreeTypeFont, char: str, following: str) -> float:
+    """How far the pen moves over `char` before `following`, kerning included, px."""
+    return face.getlength(char + following) - face.getlength(following)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,42 +43,37 @@ class Span:
 @dataclass(slots=True)
 class Canvas:
     size: tuple[int, int]  # width, height in pixels
-    paper: int  # grey level of the paper, 0..255
-    ink: int
+    paper: Colour
+    ink: Colour
     glyphs: list[Glyph] = field(default_factory=list)
-    lines: list[list[Span]] = field(default_factory=list)  # visual lines, top to bottom
+    lines: list[list[Span]] = field(default_factory=list)  # visual lines in reading order
     image: Image.Image = field(init=False)
-    _draw: ImageDraw.ImageDraw = field(init=False)
+    draw: ImageDraw.ImageDraw = field(init=False)
 
     def __post_init__(self) -> None:
-        self.image = Image.new("L", self.size, self.paper)
-        self._draw = ImageDraw.Draw(self.image)
+        self.image = Image.new("RGB", self.size, self.paper)
+        self.draw = ImageDraw.Draw(self.image)
 
     def row(
         self,
         y: float,
         pieces: list[tuple[float, str, bool]],  # (x, text, composed), left to right
         face: ImageFont.FreeTypeFont,
+        ink: Colour | None = None,
     ) -> list[Span]:
         """Draw one visual line; returns a span a piece."""
         spans = []
         ascent, descent = face.getmetrics()
         for x, text, composed in pieces:
-            self._draw.text((x, y), text, font=face, fill=self.ink)
+            self.draw.text((x, y), text, font=face, fill=ink or self.ink)
             start, left = len(self.glyphs), x
-            for i, char in enumerate(text):
-                right = x + face.getlength(text[: i + 1])
+            for char, following in zip_longest(text, text[1:], fillvalue=""):
+                right = left + _advance(face, char, following)
                 self.glyphs.append(Glyph(char, (left, y, right, y + ascent + descent), composed))
                 left = right
             spans.append(Span(start, len(self.glyphs)))
         self.lines.append(spans)
         return spans
-
-    def rule(self, y: float, left: float, right: float) -> None:
-        self._draw.line((left, y, right, y), fill=(self.ink + self.paper) // 2)
-
-    def frame(self, box: tuple[float, float, float, float]) -> None:
-        self._draw.rectangle(box, outline=(self.ink + self.paper) // 2)
 
     def text_of(self, span: Span) -> str:
         return "".join(g.char for g in self.glyphs[span.start : span.stop])

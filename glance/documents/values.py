@@ -10,25 +10,15 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from glance.documents import words
+
 SPLITS = ("train", "validation", "test")
 
 _CODE = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
+_COUNTRY = "DE GB FR NL AT ES IT PL".split()
 _ONSET = ("b br c ch cl d dr f fl g gr h j k l m n p pr qu r s sh st t tr v w y z").split()
 _VOWEL = "a e i o u ai ea ee ie oa ou".split()
 _CODA = ("b ck d ft g l ll m n nd ng nt p r rd rk s sk ss st t th x").split()
-_STREET = "Street Road Lane Avenue Way Close Court Hill Row Drive".split()
-_FIRM = "Ltd Stores Market Foods Trading Supply Works Print Tools Garden Dental Motors".split()
-_ADJ = (
-    "Red Blue Green White Dark Small Large Soft Dry Fresh Sweet Salted Plain Smoked Fine Thin "
-    "Thick Warm Cold Mini Grand Spiced Wild Round Flat Brown Raw Crisp Rich Light"
-).split()
-_NOUN = (
-    "apple bread butter cable candle carrot cereal cheese coffee cup envelope filter flour "
-    "glue hammer honey jam juice lamp lemon marker milk mug nails napkin notebook oil olive "
-    "onion paint paper pasta pen pepper plate potato rice rope salt screw soap soup spoon "
-    "stapler sugar tape tea tomato towel vinegar water wire yogurt"
-).split()
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +43,16 @@ class Values:
             raise ValueError(f"unknown split {split!r}; choose one of {', '.join(SPLITS)}")
         self.rng = rng
         self.split = split
+        # One page writes its money in one way.
+        self._money = rng.choice(("{}", "{}", "{}", "${}", "£{}", "€{}", "EUR {}", "{} €"))
 
     def _draw(self, make: Callable[[], str], composed: bool = True) -> Value:
+        return self._either(lambda: (make(), composed))
+
+    def _either(self, make: Callable[[], tuple[str, bool]]) -> Value:
+        """The first text of the page's split; each one says whether it is composed."""
         while True:
-            text = make()
+            text, composed = make()
             if len(text) < 5 or split_of(text) == self.split:
                 return Value(text, composed)
 
@@ -68,54 +64,110 @@ class Values:
             for _ in range(r.randint(low, high))
         ).capitalize()
 
-    # --- values
+    def _name(self, share: float = 0.3) -> tuple[str, str, bool]:
+        """First name, surname and whether they are made up; `share` of them are real names."""
+        r = self.rng
+        if r.random() < share:
+            return r.choice(words.FIRST_NAMES), r.choice(words.SURNAMES), False
+        return self._syllables(1, 2), self._syllables(1, 3), True
+
+    def _distinct(self, count: int, make: Callable[[], Value]) -> list[Value]:
+        found: dict[str, Value] = {}
+        while len(found) < count:
+            value = make()
+            found.setdefault(value.text.lower(), value)
+        return list(found.values())
+
+    # --- people, companies, places
     def first_name(self) -> Value:
-        return self._draw(lambda: self._syllables(1, 2))
+        def make() -> tuple[str, bool]:
+            first, _, composed = self._name()
+            return first, composed
+
+        return self._either(make)
 
     def person(self) -> Value:
-        def make() -> str:
+        def make() -> tuple[str, bool]:
+            first, last, composed = self._name()
             middle = f"{self.rng.choice(_CODE[:24])}. " if self.rng.random() < 0.25 else ""
-            return f"{self._syllables(1, 2)} {middle}{self._syllables(1, 3)}"
+            return f"{first} {middle}{last}", composed or bool(middle)
+
+        return self._either(make)
+
+    def company(self) -> Value:
+        def make() -> str:
+            name = self._syllables(2, 3)
+            if self.rng.random() < 0.2:
+                return f"{name} & {self._syllables(1, 2)}"
+            return f"{name} {self.rng.choice(words.FIRMS)}"
 
         return self._draw(make)
 
-    def company(self) -> Value:
-        return self._draw(lambda: f"{self._syllables(2, 3)} {self.rng.choice(_FIRM)}")
-
     def street(self) -> Value:
-        return self._draw(
-            lambda: f"{self.rng.randint(1, 299)} {self._syllables(1, 3)} {self.rng.choice(_STREET)}"
-        )
+        def make() -> str:
+            r = self.rng
+            name = self._syllables(1, 3)
+            if r.random() < 0.12:
+                return f"{name}weg {r.randint(1, 299)}"
+            return f"{r.randint(1, 299)} {name} {r.choice(words.STREETS)}"
+
+        return self._draw(make)
+
+    def road(self) -> Value:
+        """A street's name, without a house number."""
+        return self._draw(lambda: f"{self._syllables(1, 3)} {self.rng.choice(words.STREETS)}")
 
     def city(self) -> Value:
         def make() -> str:
-            code = "".join(self.rng.choice("0123456789") for _ in range(self.rng.choice((4, 5))))
-            return f"{self._syllables(2, 3)} {code}"
+            r = self.rng
+            name = self._syllables(2, 3)
+            code = "".join(r.choice("0123456789") for _ in range(r.choice((4, 5))))
+            if r.random() < 0.2:
+                code = f"{r.choice(_CODE[:24])}{r.choice(_CODE[:24])}{r.randint(1, 29)} {code[0]}"
+                code += f"{r.choice(_CODE[:24])}{r.choice(_CODE[:24])}"
+            return f"{code} {name}" if r.random() < 0.3 else f"{name} {code}"
 
         return self._draw(make)
 
     def phone(self) -> Value:
-        r = self.rng
-        return self._draw(
-            lambda: f"0{r.randint(10, 99)} {r.randint(100, 999)} {r.randint(1000, 9999)}"
-        )
+        def make() -> str:
+            r = self.rng
+            area, mid, tail = r.randint(10, 99), r.randint(100, 999), r.randint(1000, 9999)
+            form = r.choice(("0{} {} {}", "0{} {} {}", "0{}-{}-{}", "(0{}) {} {}", "+{} {} {}"))
+            return form.format(area, mid, tail)
+
+        return self._draw(make)
 
     def email(self) -> Value:
-        tail = ("com", "org", "net")
-        return self._draw(
-            lambda: (
-                f"{self._syllables(1, 2)}.{self._syllables(1, 2)}"
-                f"@{self._syllables(1, 2)}.{self.rng.choice(tail)}"
-            ).lower()
-        )
+        tail = ("com", "org", "net", "eu", "co.uk")
 
+        def make() -> str:
+            r = self.rng
+            name = self._syllables(1, 2)
+            if r.random() < 0.7:
+                name += r.choice((".", ".", "_", "-")) + self._syllables(1, 2)
+            return f"{name}@{self._syllables(1, 2)}.{r.choice(tail)}".lower()
+
+        return self._draw(make)
+
+    def website(self) -> Value:
+        def make() -> str:
+            r = self.rng
+            head = r.choice(("www.", "www.", "", "https://"))
+            end = r.choice(("com", "org", "net", "eu", "shop", "info"))
+            path = f"/{self._syllables(1, 2)}" if r.random() < 0.25 else ""
+            return f"{head}{self._syllables(2, 3)}.{end}{path}".lower()
+
+        return self._draw(make)
+
+    # --- codes and numbers
     def code(self, low: int = 5, high: int = 10) -> Value:
         def make() -> str:
             r = self.rng
             body = "".join(r.choice(_CODE) for _ in range(r.randint(low, high)))
             if len(body) > 6 and r.random() < 0.5:
                 cut = r.randint(2, len(body) - 3)
-                body = f"{body[:cut]}-{body[cut:]}"
+                body = f"{body[:cut]}{r.choice('--/')}{body[cut:]}"
             return body
 
         return self._draw(make)
@@ -123,14 +175,37 @@ class Values:
     def account(self) -> Value:
         def make() -> str:
             r = self.rng
-            head = r.choice(("DE", "GB", "FR", "NL", "AT", "ES")) + f"{r.randint(10, 99)}"
+            head = (
+                r.choice(("DE", "GB", "FR", "NL", "AT", "ES", "IT", "PL")) + f"{r.randint(10, 99)}"
+            )
             return " ".join([head] + [f"{r.randint(0, 9999):04d}" for _ in range(r.randint(2, 4))])
 
         return self._draw(make)
 
     def amount(self, high: int = 400) -> Value:
-        return self._draw(lambda: f"{self.rng.randint(0, high)}.{self.rng.randint(0, 99):02d}")
+        """Money up to `high`, written as this page writes money; `number_in` reads it."""
+        r = self.rng
+        return self._draw(
+            lambda: self._money.format(f"{r.randint(0, high):,}.{r.randint(0, 99):02d}")
+        )
 
+    def percent(self) -> Value:
+        def make() -> str:
+            r = self.rng
+            return f"{r.randint(1, 99)}%" if r.random() < 0.5 else f"{r.randint(1, 999) / 10}%"
+
+        return self._draw(make)
+
+    def count(self) -> Value:
+        """A whole number of one to six digits."""
+        r = self.rng
+        return self._draw(lambda: f"{r.randint(1, 10 ** r.choice((1, 2, 2, 3, 3, 4, 5, 6))):,}")
+
+    def quantity(self, high: int, unit: str) -> Value:
+        """A whole number from 1 to `high` with its unit."""
+        return self._draw(lambda: f"{self.rng.randint(1, high)} {unit}")
+
+    # --- dates and times
     def date(self) -> Value:
         def make() -> str:
             r = self.rng
@@ -139,30 +214,123 @@ class Values:
                 (
                     f"{d:02d}/{m:02d}/{y}",
                     f"{y}-{m:02d}-{d:02d}",
-                    f"{d} {_MONTHS[m - 1]} {y}",
+                    f"{d} {words.MONTHS[m - 1]} {y}",
                     f"{d:02d}.{m:02d}.{y}",
+                    f"{words.MONTHS[m - 1]} {d}, {y}",
+                    f"{d} {words.LONG_MONTHS[m - 1]} {y}",
+                    f"{d:02d}-{words.MONTHS[m - 1]}-{y % 100:02d}",
                 )
             )
 
         return self._draw(make)
 
     def time(self) -> Value:
-        return self._draw(lambda: f"{self.rng.randint(6, 22):02d}:{self.rng.randint(0, 59):02d}")
+        def make() -> str:
+            r = self.rng
+            hour, minute = r.randint(6, 22), r.randint(0, 59)
+            if r.random() < 0.25:
+                return f"{(hour - 1) % 12 + 1}:{minute:02d} {'pm' if hour > 11 else 'am'}"
+            return f"{hour:02d}:{minute:02d}"
 
-    def item(self) -> Value:
-        if self.rng.random() < 0.3:
-            return self._draw(
-                lambda: f"{self._syllables(2, 2)} {self.rng.choice(_NOUN)}", composed=True
+        return self._draw(make)
+
+    def hours(self) -> Value:
+        """A stretch of the day, such as opening hours."""
+
+        def make() -> str:
+            r = self.rng
+            start, stop = r.randint(5, 11), r.randint(12, 23)
+            m, n = r.choice(("00", "15", "30", "45")), r.choice(("00", "15", "30", "45"))
+            return r.choice(
+                (
+                    f"{start:02d}:{m} - {stop:02d}:{n}",
+                    f"{start:02d}:{m}-{stop:02d}:{n}",
+                    f"{start}.{m} to {stop}.{n}",
+                    f"{start}:{m} am - {stop - 12 or 12}:{n} pm",
+                )
             )
-        return self._draw(
-            lambda: f"{self.rng.choice(_ADJ)} {self.rng.choice(_NOUN)}", composed=False
-        )
+
+        return self._draw(make)
+
+    def month_labels(self, n: int) -> list[Value]:
+        """`n` months in order, at most twelve."""
+        start = self.rng.randrange(12)
+        return [Value(words.MONTHS[(start + i) % 12], composed=False) for i in range(min(n, 12))]
+
+    # --- things and words
+    def item(self) -> Value:
+        def make() -> tuple[str, bool]:
+            r = self.rng
+            if r.random() < 0.3:
+                return f"{self._syllables(2, 2)} {r.choice(words.GOODS)}", True
+            return f"{r.choice(words.ADJECTIVES)} {r.choice(words.GOODS)}".capitalize(), False
+
+        return self._either(make)
 
     def words(self, low: int, high: int) -> Value:
-        """A few lower-case words, for prose and subjects."""
+        """A few words, the first with a capital, for prose and subjects."""
         return self._draw(
             lambda: " ".join(
-                self.rng.choice(_NOUN) for _ in range(self.rng.randint(low, high))
+                self.rng.choice(words.GOODS) for _ in range(self.rng.randint(low, high))
             ).capitalize(),
             composed=False,
         )
+
+    def headline(self, low: int, high: int) -> Value:
+        """A heading of `low` to `high` words, each with a capital."""
+
+        def make() -> tuple[str, bool]:
+            r = self.rng
+            pools = (words.ADJECTIVES, words.GOODS, words.PLACES, words.TOPICS, words.TOPICS)
+            said = [r.choice(r.choice(pools)) for _ in range(r.randint(low, high) - 1)]
+            named = r.random() < 0.4
+            said.insert(0, self._syllables(2, 3) if named else r.choice(words.ADJECTIVES))
+            return " ".join(said).title(), named
+
+        return self._either(make)
+
+    def sentence(self, low: int, high: int) -> Value:
+        """A plain statement of about `low` to `high` lower-case words, without a full stop."""
+
+        def thing(pool: list[str], long: bool) -> list[str]:
+            return [*([self.rng.choice(words.ADJECTIVES)] if long else []), self.rng.choice(pool)]
+
+        def make() -> str:
+            r = self.rng
+            said = ["the", *thing(words.PEOPLE, r.random() < 0.4), r.choice(words.ACTIONS), "the"]
+            said += thing(words.GOODS, r.random() < 0.6)
+            while len(said) < low or r.random() < 0.5:
+                where = [r.choice(words.WHERE), "the", *thing(words.PLACES, r.random() < 0.4)]
+                if len(said) + len(where) > high:
+                    break
+                said += where
+            return " ".join(said[-high:])
+
+        return self._draw(make, composed=False)
+
+    def labels(self, n: int) -> list[Value]:
+        """`n` different short labels of one sort, for charts and tables."""
+        r = self.rng
+        sort = r.choice(("made", "made", "goods", "topics", "people", "code"))
+        pools = {"goods": words.GOODS, "topics": words.TOPICS + words.PLACES, "people": None}
+
+        def make() -> tuple[str, bool]:
+            pool = pools.get(sort)
+            if pool:
+                return r.choice(pool).capitalize(), False
+            if sort == "people":
+                first, last, composed = self._name(0.5)
+                return r.choice((first, last)), composed
+            if sort == "code":
+                return f"{r.choice(_CODE[:24])}{r.randint(1, 99)}", True
+            return self._syllables(2, 2), True
+
+        return self._distinct(n, lambda: self._either(make))
+
+
+def number_in(text: str) -> float:
+    """The number that an amount, a percentage, a count or a quantity stands for.
+
+    Raises ValueError for a text without one.
+    """
+    return float("".join(c for c in text if c.isdigit() or c == "."))

@@ -22,6 +22,8 @@ from glance.types import Prompt, PromptError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from glance.likeness import Likeness
+
 
 class Family(Protocol):
     """What the decoder must know about one family of models."""
@@ -61,6 +63,19 @@ class Request:
         self.length = 0
 
 
+def conversation(
+    pictures: int, question: str, history: Sequence[tuple[str, str]] = ()
+) -> list[dict[str, Any]]:
+    """Messages for a chat template: the images go with the first question."""
+    turns = [turn for earlier in history for turn in earlier] + [question]
+    messages: list[dict[str, Any]] = [
+        {"role": ("user", "assistant")[i % 2], "content": [{"type": "text", "text": text}]}
+        for i, text in enumerate(turns)
+    ]
+    messages[0]["content"][:0] = [{"type": "image"} for _ in range(pictures)]
+    return messages
+
+
 class Target:
     """A frozen vision-language model whose output is reproduced.
 
@@ -70,6 +85,7 @@ class Target:
         eos_ids: ids that end an answer.
         max_context: most tokens, prompt and answer together.
         attention: "sdpa" or "eager"; decides the kind of mask.
+        likeness: what its training pages look like, where that is known.
     """
 
     def __init__(
@@ -95,6 +111,7 @@ class Target:
         self.max_context: int = text.max_position_embeddings
         self.attention: str = text._attn_implementation
         self.eos_ids = _eos_ids(model)
+        self.likeness: Likeness | None = None
         self._pieces: dict[int, str] = {}
 
     @property
@@ -114,20 +131,25 @@ class Target:
 
     # --- prompt and text ---
 
-    def prompt(self, images: Image | Sequence[Image], question: str) -> Prompt:
-        """Tokens and pixels of a question about RGB images.
+    def prompt(
+        self,
+        images: Image | Sequence[Image],
+        question: str,
+        history: Sequence[tuple[str, str]] = (),  # earlier questions and answers, oldest first
+    ) -> Prompt:
+        """Tokens and pixels of a question about RGB images, perhaps after others about them.
 
-        Special strings typed in the question are taken apart, so that they can neither pass for
-        an image nor end the turn.
+        Special strings in the dialogue are taken apart, so that they can neither pass for an
+        image nor end a turn.
 
         Raises:
             PromptError: the processor made something else of it than one place per image patch.
         """
         pictures = list(images) if isinstance(images, Sequence) else [images]
-        content = [{"type": "image"} for _ in pictures]
-        content.append({"type": "text", "text": self._neutralise(question)})
+        plain = [(self._neutralise(asked), self._neutralise(told)) for asked, told in history]
         text = self.processor.apply_chat_template(
-            [{"role": "user", "content": content}], add_generation_prompt=True
+            conversation(len(pictures), self._neutralise(question), plain),
+            add_generation_prompt=True,
         )
         batch = self.processor(text=[text], images=pictures or None, return_tensors="pt")
         inputs = {key: value.to(self.device) for key, value in batch.items()}
@@ -144,12 +166,12 @@ class Target:
             images=self.family.processed_images(self.model, pictures, inputs),
         )
 
-    def _neutralise(self, question: str) -> str:
+    def _neutralise(self, text: str) -> str:
         added = {str(token) for token in self.tokenizer.get_added_vocab()}
         for special in sorted(added | set(self.tokenizer.all_special_tokens), key=len)[::-1]:
             if len(special) > 1:
-                question = question.replace(special, f"{special[0]} {special[1:]}")
-        return question
+                text = text.replace(special, f"{special[0]} {special[1:]}")
+        return text
 
     def decode_text(self, ids: Sequence[int]) -> str:
         """Text of the ids, special tokens left out."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
+from glance import likeness
 from glance.targets.base import Family, Target
 from glance.targets.counted import Llava, SmolVLM
 from glance.targets.qwen_vl import QwenVL
@@ -26,6 +28,9 @@ FAMILIES: dict[str, Family] = {
 
 #: recurrent state cannot be rolled back to an accepted prefix, and a tree has no single past
 HYBRIDS = {"qwen3_5": "Qwen3.5", "qwen3_5_moe": "Qwen3.5-MoE", "qwen3_next": "Qwen3-Next"}
+
+
+log = logging.getLogger(__name__)
 
 
 class TargetError(ValueError):
@@ -63,12 +68,17 @@ def load_target(
         local_files_only=True,
         use_safetensors=True,
     ).to(device)
-    return make_target(
+    target = make_target(
         "embedded" if embedded else folder.name,
         model,
         processor=_processor(folder, model_type),
         revision=weights_revision(folder),
     )
+    try:
+        target.likeness = likeness.load(folder, target.revision)
+    except likeness.LikenessError as error:  # the answers do not rest on it
+        log.error("%s", error)
+    return target
 
 
 def make_target(
@@ -119,6 +129,8 @@ def weights_revision(folder: Path) -> str:
     """Short sha256 over the folder's weight files, so that a trace names what it ran."""
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.safetensors")):
+        if path.name == likeness.FILE:  # made of the weights, no part of them
+            continue
         with path.open("rb") as file:
             while chunk := file.read(1 << 20):
                 digest.update(chunk)

@@ -1,8 +1,7 @@
 """The target's own greedy answers on training pages, with the hidden states a head learns from.
 
-All questions of a page are answered at once: the page is read one time, and the questions follow it
-in the target's cache side by side, each seeing the page and itself. Taps are taken on the way, so
-nothing is run twice. A record holds one page:
+All questions of a page are answered at once and taps are taken on the way, so nothing is run twice.
+A record holds one page:
 
     row       0 .. n0-1        then question 1           then question 2 ...
     segment   0 (the page)     1 1 1 1 ...               2 2 2 ...
@@ -27,9 +26,9 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from glance.answers import answer_together
 from glance.documents.dataset import page
 from glance.documents.page import Page
-from glance.sampling import argmax
 from glance.targets.base import Target
 from glance.targets.load import load_target
 from glance.types import Prompt
@@ -62,83 +61,27 @@ def answer_page(
     max_new_tokens: int,
 ) -> Record:
     """Greedy answers of `target` to all `prompts`, as a packed record with features in bfloat16."""
-    shared = _page_length(prompts)
-    device = target.device
-    begin = replace(
-        prompts[0],
-        input_ids=prompts[0].input_ids[:, :shared],
-        model_inputs={
-            key: value[:, :shared] if value.shape[:2] == prompts[0].input_ids.shape else value
-            for key, value in prompts[0].model_inputs.items()
-        },
-    )
-    request, _, page_features = target.prefill(begin, taps)
-    assert page_features is not None
-
-    # Every cached row by segment and position; a row sees the page and its own past.
-    tails = [prompt.input_ids[0, shared:].tolist() for prompt in prompts]
-    segments, positions = [0] * shared, list(range(shared))
-    ids: list[int] = prompts[0].input_ids[0, :shared].tolist()
-    features = [page_features.bfloat16()]
-
-    def forward(rows: list[tuple[int, int, int]]) -> Tensor:  # (segment, position, id) -> [rows, V]
-        for row in rows:
-            segments.append(row[0])
-            positions.append(row[1])
-            ids.append(row[2])
-        segment, position = torch.tensor(segments), torch.tensor(positions)
-        mine, at = segment[-len(rows) :, None], position[-len(rows) :, None]
-        mask = ((segment == 0) | (segment == mine)) & (position <= at)
-        logits, new = target.forward(
-            request,
-            torch.tensor([row[2] for row in rows], device=device),
-            torch.tensor([row[1] - shared for row in rows], device=device),
-            mask[None, None].to(device),
-            taps,
-        )
-        assert new is not None
-        features.append(new.bfloat16())
-        return logits
-
-    logits = forward(
-        [(q + 1, shared + i, t) for q, tail in enumerate(tails) for i, t in enumerate(tail)]
-    )
-    ends = torch.tensor([len(tail) for tail in tails]).cumsum(0) - 1
-    tokens: list[int] = argmax(logits[ends.to(device)]).tolist()
-    live = list(range(len(prompts)))
-    lengths = [len(tail) for tail in tails]  # of each segment so far
-    answers: list[list[int]] = [[] for _ in prompts]
-    while live:
-        for q, token_id in zip(live, tokens, strict=True):
-            answers[q].append(token_id)
-        live = [
-            q
-            for q in live
-            if answers[q][-1] not in target.eos_ids and len(answers[q]) < max_new_tokens
-        ]
-        if live:
-            rows = [(q + 1, shared + lengths[q], answers[q][-1]) for q in live]
-            for q in live:
-                lengths[q] += 1
-            tokens = argmax(forward(rows)).tolist()
-    # The last token of each answer is a label only.
-    last = [(q + 1, shared + lengths[q], answer[-1]) for q, answer in enumerate(answers)]
-    features.append(features[0].new_zeros(len(last), *features[0].shape[1:]))
-    for segment, position, token_id in last:
-        segments.append(segment)
-        positions.append(position)
-        ids.append(token_id)
+    done = answer_together(target, prompts, [max_new_tokens] * len(prompts), taps)
+    assert done.features is not None
+    # The last token of each answer is a label only: it was never an input.
+    lengths = [prompt.input_ids.shape[1] for prompt in prompts]
+    last = [n + len(answer) - 1 for n, answer in zip(lengths, done.answers, strict=True)]
+    ids = done.ids + [answer[-1] for answer in done.answers]
+    positions = done.positions + last
+    segments = done.segments + list(range(1, len(prompts) + 1))
+    zeros = done.features.new_zeros(len(prompts), *done.features.shape[1:])
+    features = torch.cat((done.features, zeros)).cpu()
 
     packed = torch.tensor([ids, positions, segments])
     order = torch.argsort(packed[2] * (int(packed[1].max()) + 1) + packed[1])
     packed = packed[:, order]
-    starts = torch.tensor([shared, *(shared + len(tail) for tail in tails)])  # of each answer
+    starts = torch.tensor([done.shared, *lengths])  # of each answer
     return Record(
         ids=packed[0],
         positions=packed[1],
         segments=packed[2],
         answer=(packed[2] > 0) & (packed[1] >= starts[packed[2]]),
-        features=torch.cat(features).cpu()[order],
+        features=features[order],
         cells=torch.full_like(packed[0], -1),
         tasks=tuple(tasks),
     )
@@ -152,7 +95,7 @@ def capture_page(
 ) -> Record:
     """Ask the target every question of a page."""
     image = sheet.image.convert("RGB")
-    prompts = [target.prompt(image, q.question) for q in sheet.questions]
+    prompts = [target.prompt(image, q.question, q.history) for q in sheet.questions]
     tasks = [q.task for q in sheet.questions]
     record = answer_page(target, prompts, tasks, taps, max_new_tokens)
     return replace(record, cells=answer_cells(target, prompts[0], sheet, record))
@@ -242,13 +185,3 @@ def load_record(path: Path) -> Record:
     with safe_open(path, framework="pt") as file:
         tasks = tuple(json.loads(file.metadata()["tasks"]))
         return Record(tasks=tasks, **{name: file.get_tensor(name) for name in TENSORS})
-
-
-def _page_length(prompts: Sequence[Prompt]) -> int:
-    """Length of the common beginning of the prompts; the image must lie inside it."""
-    first = prompts[0].input_ids[0]
-    shared = min(prompt.input_ids.shape[1] for prompt in prompts) - 1
-    for prompt in prompts[1:]:
-        differs = (prompt.input_ids[0, :shared] != first[:shared]).nonzero()
-        shared = min(shared, int(differs[0]) if len(differs) else shared)
-    return shared

@@ -6,11 +6,10 @@ attention stay as they are; nothing of this exists at run time.
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers.models.qwen3_vl.modeling_qwen3_vl import apply_rotary_pos_emb
-
-from glance.training.sequences import HEAD
 
 
 class Guide:
@@ -28,7 +27,8 @@ class Guide:
     def loss(self, goal: Tensor, mask: Tensor, visual: int) -> tuple[Tensor, float]:
         """Mean of -log(attention on the goal), and how often the largest one is the goal.
 
-        goal [b, S]: visual token index or -1; mask [b, 1, S, S]; visual: tokens a page.
+        goal [b, S]: row of a visual token or -1; mask [b, 1, S, S]; visual: rows of
+        the shared head.
         """
         assert self._seen is not None, "run the model before asking for the loss"
         hidden, (cos, sin) = self._seen
@@ -38,10 +38,14 @@ class Guide:
         q = attention.q_norm(F.linear(x, attention.q_proj.weight[:d]))[:, None]
         k = attention.k_norm(F.linear(x, attention.k_proj.weight[:d]))[:, None]
         q, k = apply_rotary_pos_emb(q, k, cos, sin)
-        b, s = (goal >= 0).nonzero(as_tuple=True)
-        score = (q[:, 0] @ k[:, 0].transpose(-1, -2)).float() * attention.scaling
-        score = score[b, s].masked_fill(~mask[b, 0, s], -1e9)  # [answer rows, S]
-        wanted = goal[b, s]
+        pointed = goal >= 0
+        score = torch.cat(
+            [
+                (q[i, 0, rows] @ k[i, 0].T).float().masked_fill(~mask[i, 0, rows], -1e9)
+                for i, rows in enumerate(pointed)
+            ]
+        )  # [answer rows, S]
+        score, wanted = score * attention.scaling, goal[pointed]
         log_p = score.log_softmax(-1)
-        hit = (score[:, HEAD : HEAD + visual].argmax(-1) == wanted).float().mean().item()
-        return -log_p.gather(-1, wanted[:, None] + HEAD).mean(), hit
+        hit = (score[:, :visual].argmax(-1) == wanted).float().mean().item()
+        return -log_p.gather(-1, wanted[:, None]).mean(), hit

@@ -3,7 +3,7 @@
 The target answers the questions of training pages in a process of its own, and the head learns from
 the records there are until the time is up. The target never changes. What is written to `out`:
 
-    pages-*/    records by split and page number, reused when the run is resumed
+    pages-*/    records by split and page number, of one target and choice of taps, kept for reuse
     state.*     weights, optimizer and progress: the checkpoint
     head/       the finished head in the z-lab layout, with its card
 """
@@ -26,7 +26,7 @@ from safetensors.torch import load_file, save_file
 from glance.documents.dataset import page
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadConfig, HeadError
-from glance.heads.formats import write_head
+from glance.heads.formats import read_head, write_head
 from glance.targets.base import Target
 from glance.targets.load import load_target
 from glance.training.blocks import (
@@ -53,8 +53,8 @@ SEED = 0
 BLOCK_SIZE = 16
 DRAFT_LAYERS = 2
 FIRST_PAGES = 48  # answered before training starts
-MOST_PAGES = 4000  # 8 GB of taps at about 1,000 rows a page
-VALIDATION_PAGES = 12
+MOST_PAGES = 4000  # 10 GB of taps at about 1,200 rows a page, up to 1,900 of them
+VALIDATION_PAGES = 16
 PAGES_A_STEP = 8
 ANCHORS_A_PAGE = 24
 LEARNING_RATE = 1.5e-3
@@ -71,6 +71,8 @@ class Progress:
     target_revision: str
     seconds: float = 0.0  # spent so far
     steps: int = 0
+    start: str = ""  # folder of the head whose weights it began with
+    start_revision: str = ""  # hash of those weights
 
 
 def train(
@@ -80,6 +82,7 @@ def train(
     minutes: float,
     resume: bool = False,
     device: str = "auto",
+    start: Path | None = None,
 ) -> Path:
     """Train a head for `minutes` in all, resumed runs included.
 
@@ -90,18 +93,21 @@ def train(
         minutes: wall-clock time of the whole run.
         resume: go on from the checkpoint in `out`.
         device: a torch device, or "auto" for a GPU when there is one.
+        start: folder of a finished head to go on from, whatever target it was made for; a resumed
+            run has its own weights and leaves this alone.
 
     Returns:
         The folder of the finished head.
 
     Raises:
-        HeadError: another drafter, no checkpoint to resume, or one made for another target.
+        HeadError: another drafter, no checkpoint to resume or one made for another target, or no
+            head to start from or one of other shapes.
     """
     if drafter != "glance":
         raise HeadError(f"There is no training for {drafter!r}: choose glance.")
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    run = HeadTraining(load_target(target, device=device), out, resume)
+    run = HeadTraining(load_target(target, device=device), out, resume, start)
     torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))  # one core answers pages
     with answering(target, run.taps, run.pages, range(FIRST_PAGES, MOST_PAGES)):
         return run.run(minutes)
@@ -110,6 +116,9 @@ def train(
 def head_config(target: Target) -> HeadConfig:
     """A head shaped like one of the target's own layers, reading four of its depths.
 
+    The last layer is not among them where there is another: z-lab's loop takes its output from
+    `hidden_states`, where it has gone through the target's final norm.
+
     Raises:
         HeadError: the target's tokenizer has no mask token to spare.
     """
@@ -117,7 +126,8 @@ def head_config(target: Target) -> HeadConfig:
     mask = target.tokenizer.mask_token_id
     if mask is None:
         raise HeadError(f"The tokenizer of {target.name} names no mask token, which a head needs.")
-    layers, taps = target.num_layers, min(4, target.num_layers)
+    layers = target.num_layers
+    taps, deepest = min(4, max(1, layers - 1)), max(0, layers - 2)
     return HeadConfig(
         hidden_size=target.hidden_size,
         intermediate_size=3 * target.hidden_size,
@@ -128,7 +138,7 @@ def head_config(target: Target) -> HeadConfig:
         vocab_size=target.vocab_size,
         num_target_layers=layers,
         mask_token_id=mask,
-        target_layer_ids=tuple((i + 1) * layers // taps - 1 for i in range(taps)),
+        target_layer_ids=tuple(min((i + 1) * layers // taps - 1, deepest) for i in range(taps)),
         block_size=BLOCK_SIZE,
         max_position_embeddings=target.max_context,
         target_revision=target.revision,
@@ -138,7 +148,7 @@ def head_config(target: Target) -> HeadConfig:
 class HeadTraining:
     """One run: the target, the head, its optimizer and its records."""
 
-    def __init__(self, target: Target, out: Path, resume: bool) -> None:
+    def __init__(self, target: Target, out: Path, resume: bool, start: Path | None = None) -> None:
         torch.manual_seed(SEED)
         self.target = target
         self.out = out
@@ -149,10 +159,13 @@ class HeadTraining:
         self.optimizer = MuonAdamW([list(self.head.parameters())], layers=[self.head.layers])
         self.taps = self.head.config.target_layer_ids
         self.progress = Progress(target.revision)
-        self.pages = out / f"pages-{target.revision or 'unnamed'}"
+        taps = "-".join(map(str, self.taps))
+        self.pages = out / f"pages-{target.revision or 'unnamed'}-{taps}"
         self.pages.mkdir(parents=True, exist_ok=True)
         if resume:
             self._load()
+        elif start:
+            self._start_from(start)
         self.anchors = torch.Generator().manual_seed(SEED + self.progress.steps)
         self.draw = random.Random(SEED + self.progress.steps)
 
@@ -244,6 +257,21 @@ class HeadTraining:
         self.progress = progress
         self.optimizer.load(self.head.named_parameters(), tensors)
 
+    def _start_from(self, folder: Path) -> None:
+        given = read_head(folder)
+        shapes, found = (
+            {name: tensor.shape for name, tensor in head.state_dict().items()}
+            for head in (self.head, given)
+        )
+        differ = [name for name in sorted(shapes | found) if shapes.get(name) != found.get(name)]
+        if differ:
+            raise HeadError(
+                f"A head for {self.target.name} cannot start from {folder}: "
+                f"{', '.join(differ[:3])} would have another shape."
+            )
+        self.head.load_state_dict(given.state_dict())
+        self.progress.start, self.progress.start_revision = str(folder), given.revision()
+
     def export(self, result: Replayed, minutes: float) -> Path:
         """Write the finished head and its card."""
         folder = self.out / "head"
@@ -256,6 +284,11 @@ class HeadTraining:
         config, progress = self.head.config, self.progress
         parameters = sum(p.numel() for p in self.head.parameters())
         records = len(list(self.pages.glob("train-*.safetensors")))
+        command = f"python -m glance train head --drafter glance --minutes {minutes:g}"
+        start = "random weights"
+        if progress.start:
+            command += f" --start {progress.start}"
+            start = f"the head with weights `{progress.start_revision}`"
         return f"""# GLANCE head
 
 Block-diffusion drafter (DFlash layout) for the target with weights `{config.target_revision}`:
@@ -267,12 +300,13 @@ one forward drafts {config.block_size - 1} tokens after the last committed one.
 | layers, width | {config.num_hidden_layers} x {config.hidden_size} |
 | tapped target layers | {", ".join(map(str, config.target_layer_ids))} |
 | block size, mask token | {config.block_size}, {config.mask_token_id} |
+| started from | {start} |
 | corpus | the target's own greedy answers to all questions of {records} generated training pages |
 | steps | {progress.steps} of {PAGES_A_STEP} pages x {ANCHORS_A_PAGE} blocks |
 | time | {progress.seconds / 60:.0f} min, the target's answers included |
 | seed | {SEED} |
 | date | {datetime.now(UTC):%Y-%m-%d} |
-| command | `python -m glance train head --drafter glance --minutes {minutes:g}` |
+| command | `{command}` |
 | torch | {torch.__version__} |
 
 Rounds replayed on {VALIDATION_PAGES} validation pages, node budget 15:

@@ -5,22 +5,31 @@ Shapes: b pages, R x C cells, 4 character slots a cell (the glyphs whose centres
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from glance.documents.dataset import page
-from glance.documents.page import Page
+from glance.documents.asking import Asker
+from glance.documents.dataset import PLACES, page
+from glance.documents.page import Page, Question
 from glance.documents.phrasings import ask_for
-from glance.targets.embedded import CELL, CHARACTERS, FIRST_CHARACTER
+from glance.targets.embedded import ASSISTANT, CELL, CHARACTERS, END, FIRST_CHARACTER, USER
 
 SLOTS = 4  # characters a cell can hold
-CLASSES = 96  # 0 blank, then printable ASCII from "!"
+ASKS = 3  # questions a page and visit; more cost text without showing more of the page
+SPREAD = 2  # pages drawn for one taken, so that a batch's pages have about as much text
+_PAGED = 3  # questions that name the page, for prompts of two pages
 
 _ID = {c: FIRST_CHARACTER + i for i, c in enumerate(CHARACTERS)}
+_CLASS = {c: i for i, c in enumerate(c for c in CHARACTERS if c not in "\n")}
+CLASSES = len(_CLASS)
+
+Cell = tuple[int, int]  # row, column; (-1, -1) for none
+NO_CELL = (-1, -1)
 
 
 def encode(text: str) -> list[int]:
@@ -30,39 +39,50 @@ def encode(text: str) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question and its answer; `cells` names the cell of each answer character, -1 none."""
+    """One question and its answer; `cells` names the cell of each answer character."""
 
-    question: list[int]
+    question: list[int]  # with the dialogue before it
     answer: list[int]
-    cells: list[tuple[int, int]]  # (row, column), (-1, -1) for separators
+    cells: list[Cell]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainPage:
-    image: np.ndarray  # [R * 14, C * 14] uint8
+    image: np.ndarray  # [R * 14, C * 14, 3] uint8
     labels: np.ndarray  # [R, C * 4] int8, character classes
-    paper: int  # grey level of the paper
     bands: list[tuple[float, float]]  # top and bottom of each visual line, px
     lines: list[Turn]  # one a visual line, questions empty
-    turns: list[Turn]  # every docvqa question of the page
+    stacked: bool  # lines follow each other down the page, so that strips can be cut
+    turns: list[Turn]  # every question of the page but the transcription
+    paged: tuple[list[Turn], list[Turn]]  # questions "on page 1", "on page 2"
 
 
-def _cell(page_: Page, glyph: int) -> tuple[int, int]:
+def _cell(page_: Page, glyph: int) -> Cell:
     if glyph < 0:
-        return -1, -1
+        return NO_CELL
     x, y = page_.glyphs[glyph].middle
     w, h = page_.image.size
-    return min(int(y // CELL), h // CELL - 1), min(int(x // CELL), w // CELL - 1)
+    row, column = int(y // CELL), int(x // CELL)
+    return min(max(row, 0), h // CELL - 1), min(max(column, 0), w // CELL - 1)
 
 
-def _train_page(item: tuple[str, int]) -> TrainPage:
-    p = page(*item)
+def _turn(page_: Page, q: Question) -> Turn:
+    ids: list[int] = []
+    for asked, answered in q.history:
+        ids += [*encode(asked), ASSISTANT, *encode(answered), END, USER]
+    ids += encode(q.question)
+    return Turn(ids, encode(q.answer), [_cell(page_, i) for i in q.glyphs])
+
+
+def train_page(split: str, index: int) -> TrainPage:
+    """Draw a page and all that can be asked about it."""
+    p = page(split, index)
     w, h = p.image.size
     labels = np.zeros((h // CELL, w // CELL * SLOTS), np.int8)
     for i, g in enumerate(p.glyphs):
         if g.char != " ":
             slot = int((g.box[0] + g.box[2]) / 2 // (CELL / SLOTS))
-            labels[_cell(p, i)[0], min(max(slot, 0), labels.shape[1] - 1)] = ord(g.char) - 32
+            labels[_cell(p, i)[0], min(max(slot, 0), labels.shape[1] - 1)] = _CLASS[g.char]
     lines, bands = [], []
     for line in p.lines:
         indices: list[int] = []
@@ -70,29 +90,47 @@ def _train_page(item: tuple[str, int]) -> TrainPage:
             indices += ([-1] if indices else []) + list(range(span.start, span.stop))
         text = "".join(p.glyphs[i].char if i >= 0 else " " for i in indices)
         lines.append(Turn([], encode(text), [_cell(p, i) for i in indices]))
-        box = p.glyphs[line[0].start].box
-        bands.append((box[1], box[3]))
-    turns = [
-        Turn(encode(q.question), encode(q.answer), [_cell(p, i) for i in q.glyphs])
-        for q in p.questions
-        if q.task != "transcribe"
+        boxes = [p.glyphs[i].box for i in indices if i >= 0]
+        bands.append((min(b[1] for b in boxes), max(b[3] for b in boxes)))
+    stacked = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(bands)) and not any(
+        d.name in ("rotation", "perspective") for d in p.degradations
+    )
+    asker = Asker(random.Random(f"glance/turns/{split}/{index}"), split)
+    asked = {(q.type, q.answer) for q in p.questions}
+    more = [asker.question(f) for f in p.facts if (f.type, f.answer) not in asked]
+    paged = [
+        [
+            asker.question(f, where=asker.rng.choice(PLACES[n]))
+            for f in asker.chosen(p.facts, _PAGED)
+        ]
+        for n in range(2)
     ]
-    image = np.asarray(p.image)
-    return TrainPage(image, labels, int(image[0, 0]), bands, lines, turns)
+    return TrainPage(
+        np.asarray(p.image),
+        labels,
+        bands,
+        lines,
+        stacked,
+        [_turn(p, q) for q in (*p.questions[1:], *more)],
+        ([_turn(p, q) for q in paged[0]], [_turn(p, q) for q in paged[1]]),
+    )
 
 
 def render(split: str, start: int, count: int, workers: int = 2) -> list[TrainPage]:
-    """Pages [start, start + count) of a split, about 7 ms each and core."""
-    items = [(split, i) for i in range(start, start + count)]
+    """Pages [start, start + count) of a split, some 15 ms each and core."""
     with ProcessPoolExecutor(workers) as pool:
-        return list(pool.map(_train_page, items, chunksize=64))
+        indices = range(start, start + count)
+        return list(pool.map(train_page, [split] * count, indices, chunksize=64))
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    images: np.ndarray  # [b, R * 14, C * 14] uint8
-    labels: np.ndarray  # [b, R, C * 4] int8
-    turns: list[list[Turn]]  # one list a page
+    """b prompts of `pages` pages each; all pages have one shape."""
+
+    images: np.ndarray  # [b * pages, R * 14, C * 14, 3] uint8
+    labels: np.ndarray  # [b * pages, R, C * 4] int8
+    turns: list[list[Turn]]  # one list a prompt; rows of a second page count on from R
+    pages: int = 1
 
 
 class Sampler:
@@ -102,11 +140,11 @@ class Sampler:
         self.pages = pages
         self.rng = random.Random(seed)
         self.by_width: dict[int, list[TrainPage]] = {}
-        self.by_shape: dict[tuple[int, int], list[TrainPage]] = {}
+        self.by_shape: dict[tuple[int, ...], list[TrainPage]] = {}
         for p in pages:
-            h, w = p.image.shape
-            self.by_width.setdefault(w, []).append(p)
-            self.by_shape.setdefault((h, w), []).append(p)
+            if p.stacked:
+                self.by_width.setdefault(p.image.shape[1], []).append(p)
+            self.by_shape.setdefault(p.image.shape, []).append(p)
 
     def _group(self, groups: Mapping[Any, list[TrainPage]]) -> list[TrainPage]:
         lists = list(groups.values())
@@ -138,47 +176,85 @@ class Sampler:
         for p in self.rng.choices(group, k=size):
             first = self.rng.randrange(len(p.lines))
             top = max(int((p.bands[first][0] - 2) // CELL), 0)
-            high = max(p.labels.shape[0] - rows, 0)
-            top = min(top, high)
+            top = min(top, max(p.labels.shape[0] - rows, 0))
             last = first
             while last + 1 < len(p.lines) and p.bands[last + 1][1] + 2 <= (top + rows) * CELL:
                 last += 1
-            image = np.full((rows * CELL, p.image.shape[1]), p.paper, np.uint8)
+            image = np.empty((rows * CELL, *p.image.shape[1:]), np.uint8)
+            image[:] = p.image[0, 0]
             label = np.zeros((rows, p.labels.shape[1]), np.int8)
             y0 = max(int(p.bands[first][0]) - 1, top * CELL)
             y1 = min(int(p.bands[last][1]) + 1, (top + rows) * CELL, p.image.shape[0])
             image[y0 - top * CELL : y1 - top * CELL] = p.image[y0:y1]
-            answer: list[int] = []
-            cells: list[tuple[int, int]] = []
-            for line in p.lines[first : last + 1]:
-                if answer:
-                    answer, cells = answer + encode("\n"), [*cells, (-1, -1)]
-                answer = answer + line.answer
-                cells += [(r - top if r >= 0 else -1, c) for r, c in line.cells]
-            for r in {r for r, _ in cells if 0 <= r < rows}:
+            turn = _joined(p.lines[first : last + 1], ask_for("transcribe", "", self.rng), -top)
+            turn = Turn(
+                turn.question,
+                turn.answer,
+                [c if 0 <= c[0] < rows else NO_CELL for c in turn.cells],
+            )
+            for r in {r for r, _ in turn.cells if r >= 0}:
                 label[r] = p.labels[r + top]
             images.append(image)
             labels.append(label)
-            question = encode(ask_for("transcribe", "", self.rng))
-            turns.append([Turn(question, answer, cells)])
+            turns.append([turn])
         return Batch(np.stack(images), np.stack(labels), turns)
 
-    def whole(self, budget: int, asks: int) -> Batch:
-        """Whole pages of `budget` visual tokens: the transcription and up to `asks` questions."""
+    def whole(self, budget: int) -> Batch:
+        """Whole pages with the transcription and up to ASKS questions.
+
+        As many as make `budget` rows, visual tokens and text. Pages of about as much text come
+        together, as the rest of the longest one's row is padding.
+        """
         group = self._group(self.by_shape)
-        size = max(budget * SLOTS // group[0].labels.size, 2)
-        chosen = self.rng.choices(group, k=size)
-        turns = []
-        for p in chosen:
-            answer: list[int] = []
-            cells: list[tuple[int, int]] = []
-            for line in p.lines:
-                if answer:
-                    answer, cells = answer + encode("\n"), [*cells, (-1, -1)]
-                answer, cells = answer + line.answer, cells + line.cells
-            question = encode(ask_for("transcribe", "", self.rng))
-            some = self.rng.sample(p.turns, min(asks, len(p.turns)))
-            turns.append([Turn(question, answer, cells), *some])
+        visual = group[0].labels.size // SLOTS
+        drawn = [(p, self._turns(p)) for p in self.rng.choices(group, k=SPREAD * budget // visual)]
+        drawn.sort(key=lambda one: _rows(one[1]))
+        last = self.rng.randrange(1, len(drawn))
+        size = max(budget // (visual + _rows(drawn[last][1])), 2)
+        chosen, turns = zip(*drawn[max(last + 1 - size, 0) : last + 1], strict=True)
         return Batch(
-            np.stack([p.image for p in chosen]), np.stack([p.labels for p in chosen]), turns
+            np.stack([p.image for p in chosen]), np.stack([p.labels for p in chosen]), list(turns)
         )
+
+    def _turns(self, p: TrainPage) -> list[Turn]:
+        asked = self.rng.sample(p.turns, min(ASKS, len(p.turns)))
+        return [_joined(p.lines, ask_for("transcribe", "", self.rng)), *asked]
+
+    def pairs(self, budget: int) -> Batch:
+        """Prompts of two pages, with questions that name the page."""
+        group = self._group(self.by_shape)
+        size = max(budget * SLOTS // group[0].labels.size // 2, 1)
+        chosen = self.rng.choices(group, k=2 * size)
+        rows = group[0].labels.shape[0]
+        turns = [
+            first.paged[0] + [Turn(t.question, t.answer, _moved(t.cells, rows))
+                              for t in second.paged[1]]
+            for first, second in zip(chosen[::2], chosen[1::2], strict=True)
+        ]  # fmt: skip
+        return Batch(
+            np.stack([p.image for p in chosen]),
+            np.stack([p.labels for p in chosen]),
+            turns,
+            pages=2,
+        )
+
+
+def _rows(turns: Sequence[Turn]) -> int:
+    """Text tokens of a page's turns."""
+    return sum(len(t.question) + len(t.answer) + 2 for t in turns)
+
+
+def _moved(cells: Sequence[Cell], rows: int) -> list[Cell]:
+    """The cells `rows` rows further down."""
+    return [(r + rows, c) if r >= 0 else NO_CELL for r, c in cells]
+
+
+def _joined(lines: Sequence[Turn], question: str, down: int = 0) -> Turn:
+    """Lines as one answer, parted by newlines; `down`: rows to move the cells by."""
+    answer: list[int] = []
+    cells: list[Cell] = []
+    for line in lines:
+        if answer:
+            answer, cells = answer + encode("\n"), [*cells, NO_CELL]
+        answer, cells = answer + line.answer, cells + _moved(line.cells, down)
+    return Turn(encode(question), answer, cells)

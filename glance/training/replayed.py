@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from glance.accept import accept
+from glance.accept import committed_on
 from glance.heads.block import BlockHead
 from glance.targets.base import Target
 from glance.training.blocks import anchor_rows, block_labels, collate, draft_blocks
@@ -21,7 +21,6 @@ from glance.training.capture import Record
 from glance.tree import RankedOffsets, build, build_chain, rank_offsets
 
 OFFSETS = (1, 2, 4, 8)  # shown in progress
-PAST_END = -1  # what the target says after its last token: in no tree
 CHUNK = 48  # anchors of a pass
 
 
@@ -47,10 +46,10 @@ class Replayed:
         offsets = "/".join(str(offset) for offset in OFFSETS)
         shares = "/".join(f"{100 * share:.0f}" for share in self.accuracy())
         taus = [
-            f"{task} tau {self.tau(task, 'chain'):.2f} chain {self.tau(task, 'tree'):.2f} tree"
+            f"{task} {self.tau(task, 'chain'):.2f}/{self.tau(task, 'tree'):.2f}"
             for task in sorted({task for task, _ in self.rounds})
         ]
-        return f"offsets {offsets}: {shares}%  " + "  ".join(taus)
+        return f"offsets {offsets}: {shares}%  tau chain/tree: {', '.join(taus)}"
 
 
 @torch.inference_mode()
@@ -95,9 +94,7 @@ def _replay(
                 if row not in ranked:
                     ranked[row] = rank_offsets(logits[block_of[row]], node_budget)
                 tree = grow(ids[row], ranked[row], node_budget)
-                future = ids[row + 1 : end] + [PAST_END] * len(tree)
-                verdict = accept(tree, [future[depth] for depth in tree.depths].__getitem__)
-                step = min(verdict.accepted + 1, end - 1 - row)  # no bonus after the last token
+                step = committed_on(tree, ids[row + 1 : end])
                 result.committed[key] += step
                 result.rounds[key] += 1
                 row += step

@@ -3,10 +3,11 @@
 A page's turns share the image: the prompt's head is encoded once, each turn follows in its own
 segment, sees the head and itself only, and its positions restart behind the image. Every turn is
 thus trained exactly as if it were alone, while the visual tokens are paid for once.
-Shapes: b pages, S sequence length, n = R * C visual tokens.
+Shapes: b prompts, S sequence length, n = R * C visual tokens a page.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,51 +22,68 @@ from glance.targets.embedded import (
     VISION_END,
     VISION_START,
 )
-from glance.training.pages import Batch
+from glance.training.pages import Batch, Cell
 
-HEAD = 2  # tokens before the first visual token
+ASK_WEIGHT = 2.0  # a question's answer is short beside a transcription, and matters as much
 
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
     ids: Tensor  # [b, S] long
     goals: Tensor  # [b, S] long: the next token where it is an answer's, else -100
-    here: Tensor  # [b, S] long: visual token the row's own character stands in, -1 none
+    here: Tensor  # [b, S] long: row of the visual token that holds the row's character, -1 none
     ahead: Tensor  # [b, S] long: the same of the character to come
     positions: Tensor  # [3, b, S] long
     mask: Tensor  # [b, 1, S, S] bool, True = may attend
+    weights: Tensor  # [b, S] float: of the row's loss
 
 
 def pixel_rows(images: Tensor) -> tuple[Tensor, Tensor]:
-    """uint8 pages [b, R*14, C*14] -> patch rows [b*n, 3*14*14] in -1..1, grid [b, 3]."""
-    b, h, w = images.shape
+    """uint8 pages [b, R*14, C*14, 3] -> patch rows [b*n, 3*14*14] in -1..1, grid [b, 3]."""
+    b, h, w, _ = images.shape
     x = images.float().div_(127.5).sub_(1.0)
-    x = x.view(b, h // CELL, CELL, w // CELL, CELL).transpose(2, 3).reshape(-1, 1, CELL * CELL)
-    rows = x.expand(-1, 3, -1).reshape(-1, 3 * CELL * CELL)
-    return rows, torch.tensor([[1, h // CELL, w // CELL]] * b)
+    x = x.view(b, h // CELL, CELL, w // CELL, CELL, 3).permute(0, 1, 3, 5, 2, 4)
+    return x.reshape(-1, 3 * CELL * CELL), torch.tensor([[1, h // CELL, w // CELL]] * b)
 
 
-def image_positions(rows: int, columns: int) -> tuple[Tensor, int]:
-    """M-RoPE positions [3, HEAD + n + 1] of the shared head, and the position that follows it."""
-    n = rows * columns
-    cell = torch.arange(n)
-    after = HEAD + max(rows, columns)
-    head = torch.arange(HEAD).expand(3, -1)
-    grid = torch.stack([torch.full((n,), HEAD), HEAD + cell // columns, HEAD + cell % columns])
-    return torch.cat([head, grid, torch.full((3, 1), after)], dim=1), after + 1
+def image_positions(rows: int, columns: int, pages: int = 1) -> tuple[Tensor, int]:
+    """M-RoPE positions [3, S0] of the shared head, and the position that follows it."""
+    cell = torch.arange(rows * columns)
+    parts = [torch.zeros(3, 1, dtype=torch.long)]
+    follow = 1
+    for _ in range(pages):
+        first = follow + 1  # behind the start token
+        parts.append(torch.full((3, 1), follow))
+        parts.append(
+            torch.stack([torch.full_like(cell, first), first + cell // columns,
+                         first + cell % columns])
+        )  # fmt: skip
+        follow = first + max(rows, columns) + 1
+        parts.append(torch.full((3, 1), follow - 1))
+    return torch.cat(parts, dim=1), follow
 
 
 def build(batch: Batch) -> Sequences:
-    """Pack a batch: one row a page, turns one behind the other."""
-    rows, columns = (s // CELL for s in batch.images.shape[1:])
-    head_positions, follow = image_positions(rows, columns)
-    head = [USER, VISION_START, *[IMAGE] * (rows * columns), VISION_END]
-    table: list[tuple[list[int], list[int], list[int], list[int], list[int], list[int]]] = []
+    """Pack a batch: one row a prompt, turns one behind the other."""
+    rows, columns = (s // CELL for s in batch.images.shape[1:3])
+    n = rows * columns
+    head_positions, follow = image_positions(rows, columns, batch.pages)
+    head = [USER, *[VISION_START, *[IMAGE] * n, VISION_END] * batch.pages]
+
+    def place(cell: Cell) -> int:
+        """Row of a cell's visual token in the sequence."""
+        if cell[0] < 0:
+            return -1
+        page, row = divmod(cell[0], rows)
+        return 2 + page * (n + 2) + row * columns + cell[1]
+
+    table: list[tuple[list[Any], ...]] = []
     for turns in batch.turns:
         ids, segment, offset = list(head), [0] * len(head), [0] * len(head)
         goals, here, ahead = ([-100] * len(head), [-1] * len(head), [-1] * len(head))
+        weights = [0.0] * len(head)
         for k, t in enumerate(turns, start=1):
-            cells = [r * columns + c if r >= 0 else -1 for r, c in t.cells]
+            cells = [place(c) for c in t.cells]
             lead = len(t.question)
             ids += [*t.question, ASSISTANT, *t.answer, END]
             goals += [-100] * lead + [*t.answer, END, -100]
@@ -74,10 +92,11 @@ def build(batch: Batch) -> Sequences:
             length = lead + len(t.answer) + 2
             segment += [k] * length
             offset += range(length)
-        table.append((ids, goals, here, ahead, segment, offset))
+            weights += [ASK_WEIGHT if k > 1 or batch.pages > 1 else 1.0] * length
+        table.append((ids, goals, here, ahead, segment, offset, weights))
     longest = max(len(row[0]) for row in table)
-    fills = (PAD, -100, -1, -1, -1, 0)
-    ids_, goals_, here_, ahead_, segment_, offset_ = (
+    fills = (PAD, -100, -1, -1, -1, 0, 0.0)
+    ids_, goals_, here_, ahead_, segment_, offset_, weights_ = (
         torch.tensor([row[i] + [fill] * (longest - len(row[i])) for row in table])
         for i, fill in enumerate(fills)
     )
@@ -86,4 +105,4 @@ def build(batch: Batch) -> Sequences:
     causal = torch.ones(longest, longest, dtype=torch.bool).tril()
     same = segment_[:, :, None] == segment_[:, None, :]
     mask = ((same | (segment_[:, None, :] == 0)) & causal)[:, None]
-    return Sequences(ids_, goals_, here_, ahead_, positions, mask)
+    return Sequences(ids_, goals_, here_, ahead_, positions, mask, weights_)

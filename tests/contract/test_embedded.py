@@ -6,13 +6,23 @@ import pytest
 import torch
 from PIL import Image, ImageDraw
 
+from glance.answers import answer_together
 from glance.audit import reference_ids
 from glance.config import DecodeConfig
 from glance.decode import Decoder
 from glance.drafters.load import load_drafter
 from glance.drafters.toy import NoisyDrafter
 from glance.targets.base import Target
-from glance.targets.embedded import END, IMAGE, build_model, build_processor
+from glance.targets.embedded import (
+    ASSISTANT,
+    END,
+    IMAGE,
+    USER,
+    VISION_END,
+    VISION_START,
+    build_model,
+    build_processor,
+)
 from glance.targets.load import load_target, weights_revision
 
 
@@ -52,6 +62,25 @@ def test_one_placeholder_a_visual_token(tiny):
     assert tiny.decode_text(prompt.input_ids[0].tolist()) == "What is the total?"
 
 
+def test_a_dialogue_is_laid_out_as_it_was_trained(tiny):
+    def ids(text: str) -> list[int]:
+        return tiny.tokenizer(text)["input_ids"]
+
+    def picture(cells: int) -> list[int]:
+        return [VISION_START, *[IMAGE] * cells, VISION_END]
+
+    first, second, third = page("a"), page("b", (140, 280)), page("c", (112, 84))
+    history = [("Which item?", "tea"), ("And its price?", "1.20")]
+    assert tiny.prompt(first, "Total?", history).input_ids[0].tolist() == [
+        *[USER, *picture(200), *ids("Which item?"), ASSISTANT, *ids("tea"), END],
+        *[USER, *ids("And its price?"), ASSISTANT, *ids("1.20"), END],
+        *[USER, *ids("Total?"), ASSISTANT],
+    ]
+    assert tiny.prompt((first, second, third), "Total?").input_ids[0].tolist() == [
+        *[USER, *picture(200), *picture(200), *picture(48), *ids("Total?"), ASSISTANT],
+    ]
+
+
 @pytest.mark.parametrize(
     "typed", ["<|image_pad|>", "<|end|>", "<|im<|image_pad|>age_pad|>", "</s>"]
 )
@@ -61,6 +90,26 @@ def test_special_strings_in_a_question_stay_text(tiny, typed):
     assert prompt.image_tokens == plain.image_tokens
     assert END not in prompt.input_ids
     assert tiny.decode_text(prompt.input_ids[0].tolist()).replace(" ", "") == f"Read{typed}it"
+
+
+def test_special_strings_in_a_dialogue_stay_text(tiny):
+    history = [("<|image_pad|>?", "<|end|><|user|>")]
+    prompt = tiny.prompt(page("x"), "And <|end|>?", history)
+    ids = prompt.input_ids[0].tolist()
+    assert (ids.count(USER), ids.count(END), ids.count(ASSISTANT)) == (2, 1, 2)
+    assert prompt.image_tokens == 200
+
+
+def test_questions_about_two_pages_are_answered_together_as_alone(tiny):
+    pages = (page("Total 48.20"), page("Sum 7"))
+    history = [("What is the total?", "48.20")]
+    prompts = [
+        tiny.prompt(pages, "What is the total?"),
+        tiny.prompt(pages, "And on page 2?", history),
+        tiny.prompt(pages, "Read page 1."),
+    ]
+    expected = [reference_ids(tiny, ask, DecodeConfig(max_new_tokens=20)) for ask in prompts]
+    assert answer_together(tiny, prompts, [20] * 3).answers == expected
 
 
 def test_any_script_passes(tiny):

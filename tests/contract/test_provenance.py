@@ -15,7 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("app", "assets", "docs", "glance", "tests", ".ci")
 TEXT = {".py", ".md", ".txt", ".toml", ".json", ".jsonl", ".js", ".css", ".yaml", ".svg", ""}
-TESTS_ONLY = {"pytest", "hypothesis", "playwright"}
+DRAWING = {"matplotlib", "reportlab", "pypdfium2"}  # of the foreign pages
+TESTS_ONLY = {"pytest", "hypothesis", "playwright", "dflash"} | DRAWING
 
 
 def files() -> Iterator[Path]:

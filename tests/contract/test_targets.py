@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from glance.targets.base import conversation
 from glance.targets.load import TargetError, find_family, load_target, make_target
 from glance.types import Prompt, PromptError
 from tests.tiny_models import FAMILIES, MROPE, PlainTokenizer, config, prompt, target
@@ -85,6 +86,17 @@ def test_attributes():
     assert (tiny.vocab_size, tiny.num_layers, tiny.hidden_size) == (160, 3, 64)
     assert tiny.eos_ids == (155,)
     assert tiny.max_context == 512
+
+
+def test_images_go_with_the_first_question_of_a_dialogue():
+    """Lists of parts in every turn: templates of some families take nothing else."""
+    first, told, last = conversation(2, "c", [("a", "b")])
+    image = {"type": "image"}
+    assert first == {"role": "user", "content": [image, image, {"type": "text", "text": "a"}]}
+    assert told == {"role": "assistant", "content": [{"type": "text", "text": "b"}]}
+    assert last == {"role": "user", "content": [{"type": "text", "text": "c"}]}
+    alone = {"role": "user", "content": [image, {"type": "text", "text": "c"}]}
+    assert conversation(1, "c") == [alone]
 
 
 def test_prompts_that_do_not_fit_are_refused_in_words():

@@ -63,6 +63,22 @@ def test_a_run_ends_with_the_whole_trace_and_every_view(mode, lanes):
         assert json.loads(value)["figure"]["layout"]["meta"]["caption"]
 
 
+def test_what_a_run_warns_of_is_told_while_it_decodes_and_when_it_is_done():
+    text = "This page looks unlike what the embedded model reads."
+
+    def warns(*settings) -> Iterator[dict]:
+        for line in toy_runner(0.01)(*settings):
+            yield line
+            if line["kind"] == "header":
+                for level, said in (("info", "Page 1 of 3."), ("warning", text)):
+                    yield {**line, "kind": "notice", "level": level, "code": "x", "text": said}
+
+    told = states(run(started(warns), "x" * 40))
+    assert [each["text"] for each in told if each["phase"] == "done"] == [f"Done. {text}"]
+    assert f"Decoding… {text}" in [each["text"] for each in told if each["phase"] == "running"]
+    assert told[-1]["level"] == "warning"
+
+
 def test_the_trace_only_ever_grows():
     texts = [frame.trace for frame in run(started(toy_runner(0.01)), "x" * 80) if frame.trace]
     assert len(texts) > 1

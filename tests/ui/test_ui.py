@@ -19,7 +19,7 @@ from app.ui import build, launch_options
 from glance.config import AUTO
 from glance.documents.intake import Document
 from glance.trace import dumps
-from tests.ui.toy_page import make_assets, toy_runner
+from tests.ui.toy_page import draw_page, make_assets, toy_runner
 from tests.ui.toy_trace import toy_trace
 
 ROOT = Path(__file__).parents[2]
@@ -135,6 +135,24 @@ def test_a_good_upload_becomes_the_document(tmp_path):
     assert document is not None
     assert json.loads(view)["width"] == 200
     assert json.loads(told)["level"] == "info"
+
+
+def test_small_text_is_told_when_the_page_is_chosen(tmp_path):
+    draw_page(tmp_path / "p.png", "Northgate Stationers\n12 Mill Lane, Oxbridge OX4 2TT\n" * 6)
+    picture = Image.open(tmp_path / "p.png")
+    picture.resize((picture.width // 3, picture.height // 3), 3).save(tmp_path / "small.png")
+    document, view, _, told = on_upload(str(tmp_path / "small.png"))
+    words = json.loads(told)
+    assert document is not None
+    assert words["level"] == "warning"
+    assert words["text"].startswith("Text will be about ")
+    assert json.loads(view)["notices"] == [words["text"]]
+
+
+def test_the_page_says_which_letters_the_model_reads(assets):
+    demo = build(Session(lambda: toy_runner()), load_examples(assets))
+    (question,) = (b for b in demo.blocks.values() if b.elem_id == "g-question")
+    assert question.info == "This model reads Latin letters only."
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,25 @@ def test_a_trace_holds_what_its_node_budgets_came_from(tiny):
     )
 
 
+def test_what_the_target_may_not_read_is_told_before_the_answer(tiny, monkeypatch):
+    class Unlike:
+        def unlike(self, target, prompt):
+            return prompt.image_tokens == 24 and target is tiny
+
+    monkeypatch.setattr(tiny, "name", "embedded")
+    monkeypatch.setattr(tiny, "likeness", Unlike())
+    lines = list(ask(tiny, [None], document(), "Сколько?", CONFIG))
+    kinds = [line["kind"] for line in lines]
+    notices = [line for line in lines if line["kind"] == "notice"]
+    assert kinds[: 1 + len(notices)] == ["header", *["notice"] * len(notices)]
+    assert [line["text"] for line in notices[1:]] == [
+        "This page looks unlike what the embedded model reads.",
+        "This model reads Latin letters only.",
+    ]
+    assert {line["level"] for line in notices[1:]} == {"warning"}
+    assert "finish" in kinds
+
+
 def test_one_lane_has_nothing_to_compare(tiny):
     lines = list(ask(tiny, [None], document(), "What?", CONFIG))
     assert lines[-1]["kind"] == "finish"

@@ -15,6 +15,7 @@ import torch
 from glance.audit import reference_ids
 from glance.bench import (
     REPEATS,
+    characters,
     choose_threads,
     costs_by_threads,
     questions,
@@ -23,6 +24,7 @@ from glance.bench import (
 )
 from glance.bench_lanes import Threads, make_lanes
 from glance.bench_rows import (
+    GROUNDED,
     Measured,
     Sample,
     faster_baseline,
@@ -43,16 +45,16 @@ from glance.drafters.toy import NoisyDrafter, RandomDrafter
 from glance.lane import STAGES
 from glance.machine import machine
 from glance.profiling import measure_costs
-from tests.tiny_models import VOCAB, prompt, target
+from tests.tiny_models import EOS, IMAGE, VOCAB, prompt, target
 
 FAMILY = "qwen3_vl"
 CONFIG = DecodeConfig(max_new_tokens=34)
 ONE = Threads(1, 1)
 LANES = ["bare", "ar", "generate", "noisy", "oracle"]
 ROW = (
-    "task drafter n tau tau_without_last target_passes drafter_passes tokens rounds "
-    "answer_tokens_mean ms_per_token ms_per_token_e2e speedup speedup_e2e speedup_ci "
-    "oracle_share shares"
+    "task drafter n tau tau_without_last chars_per_token chars_per_round "
+    "target_passes drafter_passes tokens rounds answer_tokens_mean ms_per_token ms_per_token_e2e "
+    "speedup speedup_e2e speedup_ci oracle_share shares"
 ).split()
 
 
@@ -64,6 +66,17 @@ class Script:
 
     def now(self) -> float:
         return next(self._readings)
+
+
+class Slowing:
+    """A clock on which the same work always takes a little longer than before."""
+
+    def __init__(self) -> None:
+        self._readings = 0
+
+    def now(self) -> float:
+        self._readings += 1
+        return self._readings**1.5
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +92,7 @@ def sample(decode: float, prefill: float = 10.0, ids: tuple[int, ...] = (1, 2, 3
 
 def measured(decode: float, at: int | None = None, **changes: object) -> Measured:
     ms = {"draft": decode / 4, "verify": 3 * decode / 4}
-    plain = Measured(at, 5, (3, 1), 2, 2, decode, decode + 10.0, ms)
+    plain = Measured(at, 5, 6, (3, 1), 2, 2, decode, decode + 10.0, ms)
     return replace(plain, **changes)
 
 
@@ -202,14 +215,22 @@ def test_a_lane_takes_the_costs_of_its_threads(
 
 def test_times_are_medians_over_repeats() -> None:
     samples = [sample(9.0, 1.0), sample(2.0, 50.0), sample(4.0, 3.0)]
-    one = medians(samples, (1, 2, 3))
+    one = medians(samples, (1, 2, 3), characters=2)
     assert (one.decode_ms, one.end_to_end_ms, one.ms["draft"]) == (4.0, 10.0, 1.0)
-    assert one.first_difference is None
+    assert (one.first_difference, one.characters) == (None, 2)
 
 
 @pytest.mark.parametrize(("ids", "at"), [((1, 2), 2), ((1, 2, 3, 4), 3), ((1, 9, 3), 1)])
 def test_one_repeat_that_differs_is_a_difference(ids: tuple[int, ...], at: int) -> None:
-    assert medians([sample(1.0), sample(1.0, ids=ids)], (1, 2, 3)).first_difference == at
+    assert medians([sample(1.0), sample(1.0, ids=ids)], (1, 2, 3), 2).first_difference == at
+
+
+@pytest.mark.parametrize(
+    ("answer", "added"),
+    [([1], 0), ([1, 2, 3], 2), ([1, 2, EOS], 1), ([IMAGE, 2, 3], 2)],
+)
+def test_characters_are_those_of_the_rounds(answer: list[int], added: int) -> None:
+    assert characters(target(FAMILY), answer) == added  # a character a token, none for special ones
 
 
 def test_rows_on_crafted_numbers() -> None:
@@ -228,6 +249,7 @@ def test_rows_on_crafted_numbers() -> None:
     assert (row.task, row.drafter, row.n) == ("docvqa", "glance", 2)
     assert (row.tokens, row.rounds, row.tau) == (12, 5, 2.4)
     assert row.tau_without_last == 3.0  # (3 + 4 + 2) tokens in 3 rounds
+    assert (row.chars_per_token, row.chars_per_round) == (1.0, 2.4)  # 12 characters in all
     assert (row.target_passes, row.drafter_passes) == (4, 0.8)
     assert (row.ms_per_token, row.ms_per_token_e2e) == (2.5, 50.0 / 12)
     assert (row.speedup, row.speedup_e2e) == (2.0, 80.0 / 50.0)
@@ -267,6 +289,16 @@ def test_a_lane_with_another_answer_has_no_figures_and_is_named() -> None:
     assert "glance on docvqa: the answer to prompt 0 differs" in str(second)
 
 
+def test_a_time_below_zero_gives_no_figure() -> None:
+    noisy = {"ar": [measured(8.0), measured(8.0)], "oracle": [measured(1.0), measured(1.0)]}
+    noisy["generate"] = [measured(-20.0), measured(2.0)]  # short answers on a busy machine
+    assert rows({"task": noisy})[0].speedup is None
+    assert means({"task": noisy}) == []
+    noisy["generate"] = [measured(-1.0), measured(2.0)]
+    [oracle] = means({"task": noisy})
+    assert (oracle.speedup, oracle.speedup_ci) == (0.5, None)
+
+
 def test_an_answer_of_the_prefill_token_alone_has_no_decode_window() -> None:
     alone = measured(7.0, committed=(), target_passes=0, drafter_passes=0)
     row = rows({"task": {"ar": [alone], "glance": [alone], "oracle": [alone]}})[1]
@@ -304,12 +336,34 @@ def test_means_over_tasks_are_geometric() -> None:
     assert geometric_mean([1.0, 4.0]) == 2.0
 
 
+def test_means_over_the_grounded_tasks() -> None:
+    def lanes(own: float, rounds: tuple[int, ...]) -> dict[str, list[Measured]]:
+        plain, drafted = measured(8.0), measured(own, committed=rounds)
+        return {"ar": [plain] * 2, "glance": [drafted] * 2, "oracle": [measured(1.0)] * 2}
+
+    results = {
+        "transcribe": lanes(2.0, (4,)),
+        "docvqa": lanes(8.0, (2, 2)),
+        "infovqa": lanes(2.0, (4,)),
+        "caption": lanes(1.0, (1, 1, 1, 1)),
+    }
+    assert means(results)[0].grounded_speedup is None  # chartqa was not measured
+    [glance, _oracle] = means({**results, "chartqa": lanes(8.0, (2, 2))})
+    assert glance.grounded_tau == 3.0
+    assert glance.grounded_speedup == pytest.approx(2.0)
+    assert glance.grounded_speedup_ci == pytest.approx((2.0, 2.0))
+    assert glance.tau == pytest.approx(13 / 5)
+    assert glance.speedup == pytest.approx(128 ** (1 / 5))
+
+
 def test_questions_are_of_the_task_and_one_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     from glance.documents.dataset import page
 
     asked: list[str] = []
     tiny = target(FAMILY)
-    monkeypatch.setattr(type(tiny), "prompt", lambda _self, _image, text: asked.append(text))
+    monkeypatch.setattr(
+        type(tiny), "prompt", lambda _self, _image, text, _history: asked.append(text)
+    )
     assert len(list(questions(tiny, "docvqa", 2))) == 2
     first, second = page("test", 0), page("test", 1)
     assert asked[0] == next(q.question for q in first.questions if q.task == "docvqa")
@@ -388,26 +442,41 @@ def test_tables_and_json(
 ) -> None:
     monkeypatch.setattr("os.getloadavg", lambda: (0.25, 0.0, 0.0))
     path = tmp_path / "bench.json"
+    monkeypatch.setattr("glance.bench_lanes.clock_for", lambda _: Slowing())
+    monkeypatch.setattr("glance.bench.choose_threads", lambda *_: ONE)
     options = ["--n", "2", "--max-tokens", "4", "--json", str(path)]
+    options += ["--widths", "1", "63", "--tasks", *GROUNDED]
     assert main(["bench", *options]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100
-    assert out.count("\nglance-chain ") == 5  # two tables a task, and the means
+    assert out.count("\nglance-chain ") == 9  # two tables a task, and the means
     assert "times a bare one-row pass" in out
     saved = json.loads(path.read_text("utf-8"))
     assert (saved["forced"], saved["load"]) == (False, 0.25)
-    assert [list(row) for row in saved["rows"]] == [ROW] * 12
+    assert [list(row) for row in saved["rows"]] == [ROW] * 24
     names = ["bare", "ar", "generate", "glance", "glance-chain", "oracle"]
-    assert [row["drafter"] for row in saved["rows"]] == names * 2
-    assert [row["task"] for row in saved["rows"][::6]] == ["transcribe", "docvqa"]
+    assert [row["drafter"] for row in saved["rows"]] == names * 4
+    assert [row["task"] for row in saved["rows"][::6]] == list(GROUNDED)
+    own = saved["rows"][3]
+    assert own["chars_per_round"] == pytest.approx(own["tau"] * own["chars_per_token"])
     assert all(row["n"] == 2 and row["tau"] >= 1.0 for row in saved["rows"])
     low, high = saved["rows"][3]["speedup_ci"]
     assert low <= saved["rows"][3]["speedup"] <= high
     shares = saved["rows"][3]["shares"]
     assert tuple(shares) == STAGES
     assert sum(shares.values()) == pytest.approx(1.0)
-    assert list(saved["plain_over_bare"]) == ["transcribe", "docvqa"]
+    assert list(saved["plain_over_bare"]) == list(GROUNDED)
     assert [mean["drafter"] for mean in saved["means"]] == names[3:]
+    assert saved["means"][0]["grounded_tau"] == own["tau"]  # every task has the same prompts here
+    tasks = [*GROUNDED, "grounded"]
+    assert [(one["budget"], one["task"]) for one in saved["widths"]] == [
+        (budget, task) for budget in (1, 63) for task in tasks
+    ]
+    assert all(one["tau"] >= 1.0 and one["ratio"] > 0.0 for one in saved["widths"])
+    lines = out.splitlines()
+    at = lines.index("tau of the tree over that of the chain, by node budget")
+    assert lines[at + 1].split() == ["task", "1", "63"]
+    assert [line.split()[0] for line in lines[at + 2 : at + 7]] == tasks
     assert saved["mismatches"] == []
     assert set(saved["threads"]["docvqa"]["ar"]) == {"prefill", "decode"}
     assert saved["target"]["dtype"] == "float32"
@@ -429,6 +498,14 @@ def test_a_difference_is_named_and_is_no_success(
     assert "glance on docvqa: the answer to prompt 0 differs from ar's" in out
     [first, _stages] = [line for line in out.splitlines() if line.startswith("glance  ")]
     assert set(first.split()[1:]) == {"-"}
+
+
+def test_widths_without_a_drafter_are_refused_before_anything_loads(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("glance.targets.load.load_target", lambda _: pytest.fail("loaded"))
+    assert main(["bench", "--widths", "15", "--drafters", "ar"]) == 2
+    assert "needs a drafter" in capsys.readouterr().err
 
 
 def test_the_machine_has_a_name() -> None:

@@ -17,17 +17,19 @@ from PIL import Image
 
 from glance.cli.main import main
 from glance.cli.output import show, show_table
+from glance.documents import sets
 from glance.drafters.toy import RandomDrafter
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadConfig
 from glance.heads.formats import write_head
+from glance.scores import Report, report
 from glance.targets.base import Target
 from glance.targets.embedded import FIRST_CHARACTER, VOCABULARY, build_model, build_processor
 from glance.targets.load import make_target
 from glance.trace import read_trace
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("ask", "replay", "audit", "bench", "eval", "train", "render")
+COMMANDS = ("ask", "replay", "audit", "bench", "report", "eval", "train", "render")
 
 
 @pytest.fixture
@@ -127,8 +129,11 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["bench", "--drafters", "oracle"], "glance-chain"),
         (["eval", "head"], "target"),
         (["eval", "target", "--split", "holdout"], "validation"),
+        (["eval", "target", "--set", "easy"], "unseen-faces"),
         (["train", "everything"], "head"),
         (["train", "target", "--resume", "--out", "nowhere"], "resume"),
+        (["train", "target", "--start", "nowhere"], "head"),
+        (["train", "head", "--start", "nowhere", "--resume"], "--resume"),
         (["render", "--n", "2"], "--out"),
         (["ask", "page.png", "What?", "--target", "nowhere"], "no file"),
     ],
@@ -160,6 +165,24 @@ def test_a_folder_as_training_writes_it_can_be_asked(
     options = ["--drafter", "ar", "--max-tokens", "3", "--target", str(tmp_path)]
     assert main(["ask", picture, "What?", *options]) == 0
     assert "ar" in capsys.readouterr().out
+
+
+def test_warnings_come_on_the_side_and_into_the_json(
+    picture: str,
+    tiny: Target,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(tiny, "name", "embedded")
+    result = tmp_path / "result.json"
+    options = ["--drafter", "ar", "--max-tokens", "3", "--json", str(result)]
+    assert main(["ask", picture, "Сколько?", *options]) == 0
+    said = capsys.readouterr()
+    assert "This model reads Latin letters only.\n" in said.err
+    assert "Latin" not in said.out
+    told = json.loads(result.read_text(encoding="utf-8"))
+    assert told["notices"] == ["This model reads Latin letters only."]
 
 
 def test_a_folder_without_a_head_is_refused(
@@ -411,19 +434,57 @@ def test_answers_are_generated_once_for_all_test_drafters(monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("tiny")
-def test_eval_prints_a_row_a_task(
+def test_eval_prints_a_row_a_task_and_a_row_a_slice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = tmp_path / "eval.json"
     progress: list[str] = []
     monkeypatch.setattr("glance.cli.eval.live", progress.append)
-    assert main(["eval", "target", "--n", "1", "--json", str(result)]) == 0
-    assert progress == ["1 of 1 pages"]
-    heads, *rows = capsys.readouterr().out.splitlines()
+    options = ["--n", "1", "--split", "validation", "--json", str(result)]
+    assert main(["eval", "target", *options]) == 0
+    assert progress == ["1 of 1"]
+    tasks, slices = capsys.readouterr().out.split("\n\n")
+    heads, *rows, last = tasks.splitlines()
     assert heads.split()[0] == "task"
     saved = json.loads(result.read_text("utf-8"))
-    assert [row.split()[0] for row in rows] == [task["task"] for task in saved["tasks"]]
-    assert all(task["exact"] == 0.0 and task["cer"] > 0.5 for task in saved["tasks"])
+    assert (saved["set"], saved["split"], saved["items"]) == ("test", "validation", 1)
+    assert [row.split()[0] for row in rows] == list(saved["tasks"])
+    assert last.startswith("all but transcribe and caption")
+    assert saved["extraction"]["questions"] == int(last.split()[-3])
+    assert all(task["exact"] == 0.0 and task["cer"] > 0.5 for task in saved["tasks"].values())
+    heads, *rows = slices.splitlines()
+    assert heads.split()[0] == "slice"
+    assert [row.split()[0] for row in rows] == [one["by"] for one in saved["slices"]]
+    assert saved["answers"]
+    assert saved["provenance"]
+
+
+def test_eval_of_pages_that_are_not_there_is_refused_before_a_model_loads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hint = "run it first"
+    monkeypatch.setitem(sets.FOLDERS, "scans", (tmp_path / "scans", hint))
+    monkeypatch.setattr("glance.targets.load.load_target", None)
+    assert hint in refused(capsys, "eval", "target", "--set", "scans")
+    said = refused(capsys, "eval", "target", "--set", "foreign", "--split", "validation")
+    assert "no validation split" in said
+
+
+@pytest.mark.usefixtures("tiny")
+def test_eval_hands_its_pages_out_to_processes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[object, ...]] = []
+
+    def elsewhere(*given: object) -> Report:
+        calls.append(given[:-1])
+        return report([])
+
+    monkeypatch.setattr("glance.evaluate.evaluate_in_processes", elsewhere)
+    options = ["--set", "pairs", "--n", "7", "--processes", "2"]
+    assert main(["eval", "target", *options]) == 0
+    assert calls == [("embedded", "pairs", 7, "test", 2)]
+    assert capsys.readouterr().out.startswith("task")
 
 
 def test_train_hands_its_options_on(
@@ -437,8 +498,11 @@ def test_train_hands_its_options_on(
     assert main(["train", "head", "--target", "runs/target/model", *options]) == 0
     assert calls == [
         (tmp_path, 7.0, True, "cpu"),
-        ("glance", "runs/target/model", tmp_path, 7.0, True, "cpu"),
+        ("glance", "runs/target/model", tmp_path, 7.0, True, "cpu", None),
     ]
+    start = tmp_path / "head"
+    assert main(["train", "head", "--out", str(tmp_path), "--start", str(start)]) == 0
+    assert calls[-1][-1] == start
     assert str(tmp_path / "model") in capsys.readouterr().out
 
 

@@ -16,7 +16,7 @@ from glance.documents.dataset import page
 from glance.drafters.block import BlockDrafter
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadConfig, HeadError
-from glance.heads.formats import read_head
+from glance.heads.formats import read_head, write_head
 from glance.targets.base import Target
 from glance.targets.embedded import build_model, build_processor
 from glance.targets.load import make_target
@@ -399,6 +399,7 @@ def test_head_memorises_an_answer_and_drafts_it(target: Target) -> None:
     assert replayed.tau("transcribe", "chain") == pytest.approx(7 / 2)
     assert replayed.tau("docvqa", "tree") == pytest.approx(3)
     assert replayed.accuracy()[0] == 1.0
+    assert str(replayed).endswith("tau chain/tree: docvqa 3.00/3.00, transcribe 3.50/3.50")
 
 
 def test_replayed_chain_equals_rounds_counted_by_hand(target: Target) -> None:
@@ -437,22 +438,30 @@ def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def answered(run: training.HeadTraining) -> training.HeadTraining:
+    """With its pages there, a run of a second or two has time for a step on any machine."""
+    run.collect("validation", training.VALIDATION_PAGES)
+    run.collect("train", training.FIRST_PAGES)
+    return run
+
+
 @pytest.mark.usefixtures("small_runs")
 def test_a_run_writes_a_head_and_resumes(
     target: Target, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     single = make_target("tiny", target.model.float(), target.processor, revision="tiny")
     try:
-        first = training.HeadTraining(single, tmp_path, resume=False)
+        first = answered(training.HeadTraining(single, tmp_path, resume=False))
         folder = first.run(minutes=0.04)
         state = json.loads((tmp_path / "state.json").read_text())
         assert state["steps"] == first.progress.steps > 0
         head = read_head(folder)
         assert head.config.target_revision == "tiny"
-        assert head.config.target_layer_ids == (0, 1, 2, 3)
+        assert head.config.target_layer_ids == (0, 1, 2)
         assert BlockDrafter(head, single).block_size == 16
         card = (folder / "README.md").read_text()
         assert f"{sum(p.numel() for p in head.parameters()):,}" in card
+        assert "random weights" in card
         assert "tau" in capsys.readouterr().err
 
         again = training.HeadTraining(single, tmp_path, resume=True)
@@ -478,6 +487,44 @@ def test_a_run_writes_a_head_and_resumes(
 def test_resuming_nothing_is_refused(target: Target, tmp_path: Path) -> None:
     with pytest.raises(HeadError, match="no checkpoint"):
         training.HeadTraining(target, tmp_path, resume=True)
+
+
+@pytest.mark.usefixtures("small_runs")
+def test_a_run_starts_from_a_head_made_for_another_target(target: Target, tmp_path: Path) -> None:
+    single = make_target("tiny", target.model.float(), target.processor, revision="tiny")
+    try:
+        given = BlockHead(replace(training.head_config(single), target_revision="another"))
+        write_head(given, tmp_path / "given", dtype=torch.float32)
+        run = training.HeadTraining(single, tmp_path, resume=False, start=tmp_path / "given")
+        assert run.head.revision() == given.revision()
+        folder = answered(run).run(minutes=0.02)
+        trained = read_head(folder)
+        assert trained.config.target_revision == "tiny"
+        assert trained.revision() != given.revision()
+        resumed = training.HeadTraining(single, tmp_path, resume=True)
+        card = resumed.export(resumed.replay([]), minutes=1) / "README.md"
+        for text in (folder / "README.md").read_text(), card.read_text():
+            assert f"the head with weights `{given.revision()}`" in text
+            assert f"--start {tmp_path / 'given'}`" in text
+    finally:
+        target.model.double()
+
+
+def test_a_start_of_another_shape_is_refused(target: Target, tmp_path: Path) -> None:
+    write_head(make_head(target), tmp_path)
+    with pytest.raises(HeadError, match=r"layers\.0\.mlp\.down_proj\.weight"):
+        training.HeadTraining(target, tmp_path, resume=False, start=tmp_path)
+    with pytest.raises(HeadError, match="no head"):
+        training.HeadTraining(target, tmp_path, resume=False, start=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("layers", "taps"), [(1, (0,)), (2, (0,)), (5, (0, 1, 2, 3)), (8, (1, 3, 5, 6))]
+)
+def test_taps_are_spread_and_spare_the_last_layer(layers: int, taps: tuple[int, ...]) -> None:
+    model = build_model(layers=layers, width=32, vision_layers=1)
+    config = training.head_config(make_target("tiny", model, build_processor()))
+    assert config.target_layer_ids == taps
 
 
 def test_rate_warms_up_and_falls() -> None:

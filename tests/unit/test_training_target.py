@@ -30,7 +30,7 @@ def test_pixels_and_positions_equal_the_processors(sampler, model) -> None:
     image = sampler.pages[0].image
     inputs = embedded.build_processor()(
         text=["<|user|><|vision_start|><|image_pad|><|vision_end|>ab<|assistant|>"],
-        images=[Image.fromarray(image).convert("RGB")],
+        images=[Image.fromarray(image)],
         return_tensors="pt",
     )
     rows, grid = pixel_rows(torch.from_numpy(image)[None])
@@ -46,8 +46,30 @@ def test_pixels_and_positions_equal_the_processors(sampler, model) -> None:
     assert wanted[0, 0, head.shape[1]] == follow
 
 
+def test_two_pages_stand_where_the_model_puts_them(sampler, model) -> None:
+    batch = sampler.pairs(budget=900)
+    s = build(batch)
+    one, two = (Image.fromarray(image) for image in batch.images[:2])
+    inputs = embedded.build_processor()(
+        text=["<|user|>" + 2 * "<|vision_start|><|image_pad|><|vision_end|>" + "ab<|assistant|>"],
+        images=[one, two],
+        return_tensors="pt",
+    )
+    wanted, _ = model.model.get_rope_index(
+        inputs["input_ids"],
+        mm_token_type_ids=inputs["mm_token_type_ids"],
+        image_grid_thw=inputs["image_grid_thw"],
+    )
+    head = inputs["input_ids"].shape[1] - 3
+    assert torch.equal(s.ids[0, :head], inputs["input_ids"][0, :head])
+    assert torch.equal(s.positions[:, 0, : head + 1], wanted[:, 0, : head + 1])
+    pointed = s.here >= 0
+    assert pointed.any()
+    assert (s.ids.gather(1, s.here.clamp(min=0))[pointed] == embedded.IMAGE).all()
+
+
 def test_a_packed_turn_gives_the_logits_it_has_alone(sampler, model) -> None:
-    batch = sampler.whole(budget=300, asks=2)
+    batch = sampler.whole(budget=900)
     packed = build(batch)
     rows, grid = pixel_rows(torch.from_numpy(batch.images))
     with torch.no_grad():
@@ -76,7 +98,7 @@ def test_a_packed_turn_gives_the_logits_it_has_alone(sampler, model) -> None:
 def test_goals_and_cells_line_up(sampler) -> None:
     batch = sampler.strips(budget=200, rows=4)
     s = build(batch)
-    columns = batch.images.shape[2] // embedded.CELL
+    columns, first = batch.images.shape[2] // embedded.CELL, 2
     for b, turns in enumerate(batch.turns):
         answer = s.goals[b] != -100
         assert s.goals[b][answer].tolist() == [*turns[0].answer, embedded.END]
@@ -86,7 +108,7 @@ def test_goals_and_cells_line_up(sampler) -> None:
         assert torch.equal(s.ahead[b][at], s.here[b][at + 1])
         for cell, char in zip(s.here[b][at + 1].tolist(), turns[0].answer, strict=True):
             if cell >= 0 and char != encode(" ")[0]:
-                row, column = divmod(cell, columns)
+                row, column = divmod(cell - first, columns)
                 slots = batch.labels[b, row, column * SLOTS : (column + 1) * SLOTS]
                 character = ord(embedded.CHARACTERS[char - embedded.FIRST_CHARACTER])
                 # a glyph that shares its slot with the next one is overwritten by it
@@ -95,7 +117,7 @@ def test_goals_and_cells_line_up(sampler) -> None:
 
 def test_labels_name_printable_characters(sampler) -> None:
     batch = sampler.windows(size=4)
-    assert batch.images.shape == (4, 8 * 14, 16 * 14)
+    assert batch.images.shape == (4, 8 * 14, 16 * 14, 3)
     assert batch.labels.min() >= 0
     assert batch.labels.max() < CLASSES
 
@@ -105,7 +127,8 @@ def test_a_run_writes_a_folder_and_resumes(tmp_path, monkeypatch, capfd) -> None
         training, "build_model", lambda: embedded.build_model(layers=6, width=64, vision_layers=1)
     )
     monkeypatch.setattr(training, "BUDGET", 120)
-    monkeypatch.setattr(training, "_check", lambda *_: "checked")
+    monkeypatch.setattr(training, "ROWS", 900)
+    monkeypatch.setattr(training, "_check", lambda *_: {"pages": 1, "cer": 1.0, "exact": 0.0})
     training.train(tmp_path, minutes=0.2, pages=40)
     first = json.loads((tmp_path / "progress.json").read_text())
     assert all(first["steps"][stage] > 0 for stage in training.STAGES)

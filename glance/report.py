@@ -1,0 +1,133 @@
+"""What a bench measured, for people: a table in Markdown from its JSON. No torch.
+
+It has the first drafter of the bench and ends with the mean over the grounded tasks where that was
+measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from glance.bench_rows import GROUNDED
+from glance.drafters.load import PLAIN
+from glance.machine import BUSY
+
+BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
+MEAN = "mean of " + ", ".join(GROUNDED)
+HEADS = (
+    "task",
+    "answers",
+    "τ",
+    "characters a round",
+    "target passes, AR's",
+    "decode speed-up (95%)",
+    "end to end",
+)
+
+
+class ReportError(ValueError):
+    """There is nothing to report, or no place for it; the message is one plain sentence."""
+
+
+def block(bench: dict[str, Any], image: str) -> str:
+    """The Markdown that stands between the markers, picture and measuring conditions included.
+
+    Args:
+        bench: what `bench --json` wrote.
+        image: path of the picture, as a link from the page.
+
+    Raises:
+        ReportError: nothing was drafted.
+        KeyError: a field is missing.
+    """
+    name = drafter_names(bench)[0]
+    lines = [_line(HEADS), _line(["---"] * len(HEADS))]
+    lines += [_line(_cells(row, bench)) for row in bench["rows"] if row["drafter"] == name]
+    lines += [_line(_mean_cells(mean)) for mean in grounded_means(bench, name)]
+    picture = f"![Decode speed-up over plain decoding, by task]({image})"
+    return "\n".join([_conditions(bench, name), "", *lines, "", picture])
+
+
+def rewrite(page: str, text: str) -> str:
+    """The page with `text` between its markers, in place of what stood there.
+
+    Raises:
+        ReportError: the markers are not there, once each and in order.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end) or BEGIN in rest or END in before + after:
+        raise ReportError(f"The page must have {BEGIN} and, after it, {END}, once each.")
+    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+
+
+def drafter_names(bench: dict[str, Any]) -> list[str]:
+    """The drafters that were measured, in order.
+
+    Raises:
+        ReportError: there are none.
+    """
+    names = [one["name"] for one in bench["drafters"]]
+    if not names:
+        raise ReportError("The bench measured no drafter, so there is nothing to report.")
+    return names
+
+
+def grounded_means(bench: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The drafter's means, if they have figures for the grounded tasks."""
+    return [
+        mean
+        for mean in bench["means"]
+        if mean["drafter"] == name and mean["grounded_speedup"] is not None
+    ]
+
+
+def _conditions(bench: dict[str, Any], name: str) -> str:
+    settings, machine = bench["settings"], bench["provenance"]["machine"]
+    load = bench["load"]
+    busy = f", busy with other work (load {load:.1f})" if load is not None and load > BUSY else ""
+    return (
+        f"`{name}` beside plain decoding (AR), {bench['target']['dtype']}, node budget "
+        f"{settings['node_budget']}, {settings['n']} answers a task, pages of the "
+        f"{settings['split']} split, on {machine['cores']} cores of {machine['cpu']}{busy}. "
+        "Speed-ups are over the faster of AR and the model's own `generate()`."
+    )
+
+
+def _cells(row: dict[str, Any], bench: dict[str, Any]) -> list[str]:
+    plain = next(
+        one for one in bench["rows"] if one["task"] == row["task"] and one["drafter"] == PLAIN
+    )
+    passes = f"{_count(row['target_passes'])}, {_count(plain['target_passes'])}"
+    return [
+        row["task"],
+        str(row["n"]),
+        _figure(row["tau"]),
+        _figure(row["chars_per_round"]),
+        passes,
+        with_interval(row["speedup"], row["speedup_ci"]),
+        _figure(row["speedup_e2e"]),
+    ]
+
+
+def _mean_cells(mean: dict[str, Any]) -> list[str]:
+    speedup = with_interval(mean["grounded_speedup"], mean["grounded_speedup_ci"])
+    return [MEAN, "", _figure(mean["grounded_tau"]), "", "", speedup, ""]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _count(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def with_interval(value: float | None, ci: Sequence[float] | None) -> str:
+    """Such as "1.48 (1.39 to 1.58)"; a dash where there is no figure."""
+    return _figure(value) + ("" if ci is None else f" ({ci[0]:.2f} to {ci[1]:.2f})")

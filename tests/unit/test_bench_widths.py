@@ -1,0 +1,167 @@
+"""Rounds replayed on known answers: they are the rounds of live decoding, at every node budget."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+import torch
+from torch import Tensor
+
+from glance.accept import committed_on
+from glance.bench_widths import CHAIN, Width, replay_answer, widths
+from glance.config import DecodeConfig
+from glance.decode import Decoder
+from glance.drafters.base import Drafter
+from glance.drafters.block import BlockDrafter
+from glance.heads.block import BlockHead
+from glance.heads.config import HeadConfig
+from glance.metrics import committed_per_round
+from glance.replay import lanes
+from glance.targets.base import Target
+from glance.tree import RankedOffsets, build_chain
+from glance.types import DraftBlock, Prompt
+from tests import tiny_models
+
+FAMILY = "qwen3_vl"
+BUDGETS = (3, 15, 63)
+BLOCK = 8
+
+
+@cache
+def target() -> Target:
+    """In double precision, so that no near tie can part two passes."""
+    return tiny_models.target(FAMILY, torch.float64)
+
+
+def asked(seed: int) -> Prompt:
+    return tiny_models.prompt(FAMILY, seed, torch.float64)
+
+
+@dataclass
+class Absorbed:
+    """How far the features have been read, and a sum over them."""
+
+    prompt: int
+    length: int
+    total: Tensor
+
+
+class Reader:
+    """Ranks the true continuation 1st to 5th, by a sum over all features that it was given.
+
+    So its drafts are right if, and only if, the features are those that live rounds bring.
+    """
+
+    taps = (0, 2)
+    passes = 1
+    revision = ""
+    block_size = BLOCK
+
+    def __init__(self, answer: list[int], chain: bool = False) -> None:
+        self.name = "chain" if chain else "tree"
+        self._answer = answer
+        self._chain = chain
+        generator = torch.Generator().manual_seed(3)
+        self._matrix = torch.randn(2 * 64, BLOCK - 1, generator=generator, dtype=torch.float64)
+
+    def start(self, prompt_ids: list[int]) -> Absorbed:
+        return Absorbed(len(prompt_ids), 0, torch.zeros(2 * 64, dtype=torch.float64))
+
+    def draft(self, state: Absorbed, out: list[int], features: Tensor | None) -> DraftBlock:
+        assert features is not None
+        state.length += len(features)
+        assert state.length == len(out) - 1
+        state.total = state.total + features.flatten(1).sum(0)
+        lean = (state.total @ self._matrix).sin().tolist()  # -1 ... 1 an offset
+        done = len(out) - state.prompt
+        logits = torch.zeros(BLOCK - 1, tiny_models.VOCAB, dtype=torch.float64)
+        for offset, token_id in enumerate(self._answer[done : done + BLOCK - 1]):
+            for other in range(4):
+                logits[offset, (token_id + 7 + other) % 150] = 5.0 - 0.4 * other
+            logits[offset, token_id] = 5.1 + lean[offset]
+        return DraftBlock(logits, self._chain)
+
+
+def block_drafter(chain: bool) -> BlockDrafter:
+    torch.manual_seed(0)
+    config = HeadConfig(
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        vocab_size=tiny_models.VOCAB,
+        num_target_layers=3,
+        mask_token_id=tiny_models.PAD,
+        target_layer_ids=(0, 2),
+        block_size=BLOCK,
+        target_revision=target().revision,
+    )
+    return BlockDrafter(BlockHead(config), target(), chain=chain)
+
+
+def live(drafter: Drafter, prompt: Prompt, budget: int, most: int) -> list[int]:
+    """Tokens of each round that the decoder takes."""
+    config = DecodeConfig(node_budget=budget, max_new_tokens=most)
+    lines = list(Decoder(target(), drafter, config).stream(prompt))
+    return committed_per_round(lanes(lines)[drafter.name])
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed", "ended"),
+    [("reader", 0, False), ("reader", 1, False), ("reader", 1, True), ("block", 0, False)],
+)
+def test_replayed_rounds_are_those_of_live_decoding(
+    kind: str, seed: int, ended: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt, plain = asked(seed), DecodeConfig(max_new_tokens=40)
+    if ended:  # a token of the answer ends it, as an end token would
+        free = Decoder(target(), None, plain).generate(prompt).ids
+        monkeypatch.setattr(target(), "eos_ids", (free[30],))
+    answer = list(Decoder(target(), None, plain).generate(prompt).ids)
+    assert (len(answer) < 40) == ended
+
+    def drafter(chain: bool) -> Drafter:
+        return Reader(answer, chain) if kind == "reader" else block_drafter(chain)
+
+    replayed = replay_answer(target(), drafter(False), prompt, answer, BUDGETS)
+    assert list(replayed) == [CHAIN, *BUDGETS]
+    assert replayed[CHAIN] == live(drafter(True), prompt, BLOCK - 1, 40)
+    for budget in BUDGETS:
+        assert replayed[budget] == live(drafter(False), prompt, budget, 40)
+        assert sum(replayed[budget]) == len(answer) - 1
+    if kind == "reader" and not ended:  # the comparison has something to compare
+        assert len(set(map(tuple, replayed.values()))) == 4
+        assert 1 < len(replayed[63]) < len(replayed[CHAIN]) < 39
+
+
+def test_an_answer_of_the_prefill_token_alone_has_no_rounds() -> None:
+    replayed = replay_answer(target(), Reader([5]), asked(0), [5], [15])
+    assert replayed == {CHAIN: [], 15: []}
+    assert widths({"caption": [replayed]}) == [Width(15, "caption", 0.0, None)]
+
+
+def test_a_round_on_a_known_answer_ends_with_the_answer() -> None:
+    offsets = RankedOffsets([[1], [2], [3]], [[0.0]] * 3, [0.0] * 3)
+    chain = build_chain(9, offsets, 3)
+    assert committed_on(chain, [1, 2, 3, 4, 5]) == 4  # three drafted and the bonus
+    assert committed_on(chain, [1, 2, 3]) == 3  # no bonus after the last token
+    assert committed_on(chain, [1, 2]) == 2
+    assert committed_on(chain, [1, 8, 3]) == 2
+    assert committed_on(chain, [7]) == 1
+
+
+def test_widths_pool_rounds_and_average_the_grounded_tasks() -> None:
+    by_task = {
+        "transcribe": [{CHAIN: [2, 2], 15: [4]}, {CHAIN: [1, 1], 15: [1, 1]}],  # 2.0 over 1.5
+        "docvqa": [{CHAIN: [1, 1], 15: [2]}],  # 2 over 1
+        "infovqa": [{CHAIN: [2], 15: [2]}],
+        "caption": [{CHAIN: [1, 1, 1], 15: [3]}],
+    }
+    assert [one.task for one in widths(by_task)] == list(by_task)  # chartqa was not measured
+    *tasks, mean = widths({**by_task, "chartqa": [{CHAIN: [1] * 6, 15: [3, 3]}]})
+    assert tasks[0] == Width(15, "transcribe", 2.0, 2.0 / 1.5)
+    assert (mean.task, mean.budget, mean.tau) == ("grounded", 15, (2.0 + 2.0 + 2.0 + 3.0) / 4)
+    assert mean.ratio == pytest.approx((4 / 3 * 2 * 1 * 3) ** (1 / 4))
+    assert widths({"docvqa": []}) == []
