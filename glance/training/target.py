@@ -35,7 +35,7 @@ from glance.training.pages import CLASSES, SLOTS, Batch, Sampler, render
 from glance.training.sequences import Sequences, build, pixel_rows
 
 STAGES = ("vision", "lines", "pages")
-RATES = {"vision": 2e-3, "lines": 2e-3, "pages": 1.6e-3}  # AdamW's
+RATES = {"vision": 2e-3, "lines": 2e-3, "pages": 1.2e-3}  # AdamW's
 # learning rate of the vision tower (and glyph heads), and of the text model, as shares of RATES
 SHARES = {"vision": (1.0, 0.0), "lines": (0.0, 1.0), "pages": (0.3, 1.0)}
 # a stage ends when the running mean of its figure gets here, or when its time is up
