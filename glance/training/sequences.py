@@ -7,6 +7,7 @@ Shapes: b prompts, S sequence length, n = R * C visual tokens a page.
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -31,8 +32,10 @@ ASK_WEIGHT = 2.0  # a question's answer is short beside a transcription, and mat
 class Sequences:
     ids: Tensor  # [b, S] long
     goals: Tensor  # [b, S] long: the next token where it is an answer's, else -100
-    here: Tensor  # [b, S] long: row of the visual token that holds the row's character, -1 none
-    ahead: Tensor  # [b, S] long: the same of the character to come
+    #: [b, S] long: row of the visual token that holds the row's character, at a separator that of
+    #: the last one before it; -1 none
+    here: Tensor
+    ahead: Tensor  # [b, S] long: the same of the character to come, -1 before a separator
     positions: Tensor  # [3, b, S] long
     mask: Tensor  # [b, 1, S, S] bool, True = may attend
     weights: Tensor  # [b, S] float: of the row's loss
@@ -63,6 +66,11 @@ def image_positions(rows: int, columns: int, pages: int = 1) -> tuple[Tensor, in
     return torch.cat(parts, dim=1), follow
 
 
+def _last_known(cells: list[int]) -> list[int]:
+    """Separators look back at the last glyph: from there the next line or item is found."""
+    return list(accumulate(cells, lambda last, cell: cell if cell >= 0 else last))
+
+
 def build(batch: Batch) -> Sequences:
     """Pack a batch: one row a prompt, turns one behind the other."""
     rows, columns = (s // CELL for s in batch.images.shape[1:3])
@@ -87,7 +95,7 @@ def build(batch: Batch) -> Sequences:
             lead = len(t.question)
             ids += [*t.question, ASSISTANT, *t.answer, END]
             goals += [-100] * lead + [*t.answer, END, -100]
-            here += [-1] * (lead + 1) + [*cells, -1]
+            here += [-1] * (lead + 1) + [*_last_known(cells), -1]
             ahead += [-1] * lead + [*cells, -1, -1]
             length = lead + len(t.answer) + 2
             segment += [k] * length

@@ -29,6 +29,10 @@ def test_a_page_is_the_same_every_time() -> None:
     assert a.questions == b.questions
 
 
+def test_a_table_whose_first_pair_of_columns_does_not_fit_is_drawn() -> None:
+    assert page("train", 18008).kind == "table"
+
+
 def test_splits_share_no_value_of_five_or_more_characters() -> None:
     values = {s: {v for p in pages for v in p.values if len(v) >= 5} for s, pages in PAGES.items()}
     for a, b in combinations(SPLITS, 2):

@@ -105,7 +105,9 @@ def test_goals_and_cells_line_up(sampler) -> None:
         # the token a row predicts is the next row's own, and so is its cell
         at = answer.nonzero()[:-1, 0]
         assert torch.equal(s.goals[b][at], s.ids[b][at + 1])
-        assert torch.equal(s.ahead[b][at], s.here[b][at + 1])
+        ahead, here = s.ahead[b][at], s.here[b][at + 1]
+        assert torch.equal(ahead[ahead >= 0], here[ahead >= 0])
+        assert (here[1:][ahead[1:] < 0] == here[:-1][ahead[1:] < 0]).all()  # separators look back
         for cell, char in zip(s.here[b][at + 1].tolist(), turns[0].answer, strict=True):
             if cell >= 0 and char != encode(" ")[0]:
                 row, column = divmod(cell - first, columns)

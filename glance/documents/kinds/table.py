@@ -173,9 +173,9 @@ def merged(s: Sheet) -> None:
     rows = _rows(s, tail=1, tall=1.15)
     subs = s.rng.choice((("Sales", "Stock"), ("Plan", "Result"), ("Min", "Max")))
     table = [_subjects(s, rows)]
-    for n in (1, 3):
+    for _ in range(2):
         pairs = [
-            _column(sub, distinct(s, lambda: _count(s), rows, s.width), n + i, "right")
+            _column(sub, distinct(s, lambda: _count(s), rows, s.width), len(table) + i, "right")
             for i, sub in enumerate(subs)
         ]
         if fits(s, [*table, *pairs]):
