@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
+from glance.training.together import average_gradients
+
 STATE = ("step", "exp_avg", "exp_avg_sq", "momentum_buffer")
 MUON = 2.5  # Muon's learning rate, as a multiple of AdamW's
 
@@ -40,6 +42,7 @@ class MuonAdamW:
                 group["lr"] = rate * scale
             optimizer.zero_grad()
         loss.backward()
+        average_gradients(self._parameters)
         nn.utils.clip_grad_norm_(self._parameters, 1.0)
         self._muon.step()
         self._adamw.step()

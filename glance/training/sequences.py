@@ -7,7 +7,6 @@ Shapes: b prompts, S sequence length, n = R * C visual tokens a page.
 """
 
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import torch
@@ -68,7 +67,11 @@ def image_positions(rows: int, columns: int, pages: int = 1) -> tuple[Tensor, in
 
 def _last_known(cells: list[int]) -> list[int]:
     """Separators look back at the last glyph: from there the next line or item is found."""
-    return list(accumulate(cells, lambda last, cell: cell if cell >= 0 else last))
+    known, last = [], -1
+    for cell in cells:
+        last = cell if cell >= 0 else last
+        known.append(last)
+    return known
 
 
 def build(batch: Batch) -> Sequences:

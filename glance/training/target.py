@@ -9,6 +9,7 @@ every glyph's place, so each part is supervised directly, then joined:
 
 import json
 import math
+import os
 import shutil
 import sys
 import time
@@ -33,6 +34,7 @@ from glance.training.guide import Guide
 from glance.training.optimizer import MuonAdamW
 from glance.training.pages import CLASSES, SLOTS, Batch, Sampler, render
 from glance.training.sequences import Sequences, build, pixel_rows
+from glance.training.together import agree, run_together
 
 STAGES = ("vision", "lines", "pages")
 RATES = {"vision": 2e-3, "lines": 2e-3, "pages": 1.2e-3}  # AdamW's
@@ -261,22 +263,26 @@ def write_folder(
     (folder / "README.md").write_text(card, encoding="utf-8")
 
 
-def _batches(sampler: Sampler, stage: str, done: float) -> Iterator[Batch]:
-    """`done`: minutes already spent in the stage; strips grow into pages over its first ten."""
+def _batches(sampler: Sampler, stage: str, done: float, count: int) -> Iterator[Batch]:
+    """Batches of one of `count` processes.
+
+    `done`: minutes already spent in the stage; strips grow into pages over its first ten.
+    """
     started = time.monotonic()
+    budget, rows = BUDGET // count, ROWS // count
     while True:
         t = done + (time.monotonic() - started) / 60
         drawn = sampler.rng.random()
         if stage == "vision":
-            yield sampler.windows(size=56)
+            yield sampler.windows(size=56 // count)
         elif stage == "lines":
-            yield sampler.strips(BUDGET, rows=3)
+            yield sampler.strips(budget, rows=3)
         elif drawn < max(0.12, 0.8 - t / 12):
-            yield sampler.strips(BUDGET, rows=sampler.rng.randint(3, min(6 + int(t), 14)))
+            yield sampler.strips(budget, rows=sampler.rng.randint(3, min(6 + int(t), 14)))
         elif drawn > 1 - PAIRS:
-            yield sampler.pairs(BUDGET)
+            yield sampler.pairs(budget)
         else:
-            yield sampler.whole(ROWS)
+            yield sampler.whole(rows)
 
 
 def _rate(stage: str, step: int, share: float) -> float:
@@ -313,38 +319,63 @@ def train(
     device: str = "cpu",
     pages: int = 9000,
     start: Path = EMBEDDED,
+    processes: int | None = None,
 ) -> None:
     """Train for `minutes`, at most, and write an HF folder to `out`/model.
 
     With `resume` the run goes on from `out`/checkpoint.safetensors, or, where there is none, from
     the weights in `start`. The first two stages end when they are good enough or at their limit;
-    whatever is left goes to whole pages. Checks are added to `out`/curve.jsonl and
-    drawn to curve.svg.
+    whatever is left goes to whole pages. Checks are added to `out`/curve.jsonl and drawn to
+    curve.svg. Long runs on a CPU take a process a core unless `processes` says otherwise.
     """
+    if processes is None:
+        processes = (os.cpu_count() or 1) if device == "cpu" and minutes >= LONG else 1
+    out.mkdir(parents=True, exist_ok=True)
+    run_together(processes, _train, out, minutes, resume, device, pages, start)
+
+
+def _train(
+    rank: int,
+    count: int,
+    out: Path,
+    minutes: float,
+    resume: bool,
+    device: str,
+    pages: int,
+    start: Path,
+) -> None:
+    """One process of a run; the first one speaks, saves and writes."""
     until = time.monotonic() + 60 * minutes
+    say = _say if rank == 0 else _keep_quiet
     if device == "cpu":
-        torch.set_num_threads(2)
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // count))
     trainer = Trainer(device)
     progress = Progress()
     if resume and (out / "checkpoint.safetensors").exists():
         progress = trainer.load(out)
     elif resume:
-        _say(f"no checkpoint in {out}: going on from {start}")
+        say(f"no checkpoint in {out}: going on from {start}")
         trainer.start_from(start)
     if minutes >= LONG and (device != "cpu" or shutil.which("g++")):
         trainer.compile()
-    out.mkdir(parents=True, exist_ok=True)
-    _say(f"rendering {pages} pages")
+    say(f"rendering {pages} pages")
     done = sum(progress.steps.values())
-    sampler = Sampler(render("train", done * 7, pages), seed=done)
+    mine = pages // count
+    sampler = Sampler(
+        render("train", done * 7 + rank * mine, mine, workers=max(1, 2 // count)),
+        seed=done * count + rank,
+    )
     left = (until - time.monotonic()) / 60
     for stage in STAGES[STAGES.index(progress.stage) :]:
         progress.stage = stage
         # short runs share their time out; some is kept for the last check and for what is written
         most = min(LIMITS[stage], 0.2 * left) if stage in LIMITS else math.inf
         rest = (until - time.monotonic()) / 60 - 0.03 * minutes - (3.0 if minutes >= LONG else 0.0)
-        _run_stage(trainer, sampler, progress, min(most, rest), out)
-        trainer.save(out, progress)
+        _run_stage(trainer, sampler, progress, min(most, rest), out, rank, count)
+        if rank == 0:
+            trainer.save(out, progress)
+    if rank > 0:
+        return
     figures = _report(trainer, progress, 24, out)
     write_folder(trainer, out / "model", progress, pages, figures)
     if minutes >= LONG:
@@ -364,29 +395,36 @@ def _report(trainer: Trainer, progress: Progress, count: int, out: Path) -> dict
 
 
 def _run_stage(
-    trainer: Trainer, sampler: Sampler, progress: Progress, minutes: float, out: Path
+    trainer: Trainer,
+    sampler: Sampler,
+    progress: Progress,
+    minutes: float,
+    out: Path,
+    rank: int,
+    count: int,
 ) -> None:
     """Train the current stage until it is good enough or `minutes` are over."""
     stage = progress.stage
     trainer.enter(stage)
     start = saved = checked = time.monotonic()
     before, first, level = progress.minutes[stage], progress.steps[stage], 0.0
-    for batch in _batches(sampler, stage, before):
+    key, enough = ENOUGH.get(stage, ("loss", math.inf))
+    for batch in _batches(sampler, stage, before, count):
         step = progress.steps[stage]
         spent = (time.monotonic() - start) / 60
-        if step > first and spent >= minutes:
+        # every process ends after the same step, and steps at the same rate
+        share, level = agree(spent / minutes, level)
+        if step > first and (share >= 1.0 or level > enough):
             return
-        figures = trainer.step(stage, batch, _rate(stage, step - first, spent / minutes))
+        figures = trainer.step(stage, batch, _rate(stage, step - first, share))
+        level += 0.05 * (figures.get(key, 0.0) - level)
         progress.steps[stage] += 1
         progress.minutes[stage] = before + spent
+        if rank > 0:
+            continue
         if step % 20 == 0:
             shown = " ".join(f"{k} {v:.3f}" for k, v in figures.items())
             _say(f"{stage} {step} {shown} ({minutes - spent:.1f} min left)")
-        if stage in ENOUGH:
-            key, enough = ENOUGH[stage]
-            level += 0.05 * (figures[key] - level)
-            if level > enough:
-                return
         if time.monotonic() - saved > SAVE_EVERY:
             trainer.save(out, progress)
             saved = time.monotonic()
@@ -398,3 +436,7 @@ def _run_stage(
 def _say(text: str) -> None:
     """Progress goes to stderr."""
     print(text, file=sys.stderr, flush=True)
+
+
+def _keep_quiet(_text: str) -> None:
+    """What a process says that is not the first."""

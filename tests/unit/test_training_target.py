@@ -2,17 +2,21 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from PIL import Image
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
+from torch import nn
 
 from glance.evaluate import character_errors, normalise
 from glance.targets import embedded
 from glance.training import target as training
+from glance.training.optimizer import MuonAdamW
 from glance.training.pages import CLASSES, SLOTS, Sampler, encode, render
 from glance.training.sequences import build, image_positions, pixel_rows
+from glance.training.together import agree, run_together
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +148,37 @@ def test_a_run_writes_a_folder_and_resumes(tmp_path, monkeypatch, capfd) -> None
     assert "validation" not in capfd.readouterr().out  # progress goes to stderr
     processor = embedded.load_embedded_processor(tmp_path / "model")
     assert processor.tokenizer.convert_tokens_to_ids("<|mask|>") == embedded.MASK
+
+
+def _step_together(rank: int, _count: int, folder: Path) -> None:
+    """One process of two: a step on a batch of its own, then its weights and gradient to a file."""
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    optimizer = MuonAdamW([list(model.parameters())], layers=[])
+    rate, _ = agree(0.1 * (rank + 1), 0.0)
+    optimizer.step(model(torch.full((4, 3), float(rank + 1))).square().mean(), [rate])
+    save_file(
+        {"weight": model.weight.detach(), "rate": torch.tensor([rate])},
+        folder / f"{rank}.safetensors",
+    )
+
+
+def test_processes_take_one_step_together(tmp_path) -> None:
+    run_together(2, _step_together, tmp_path)
+    one, two = (load_file(tmp_path / f"{rank}.safetensors") for rank in range(2))
+    torch.testing.assert_close(one["weight"], two["weight"], atol=0, rtol=0)
+    assert one["rate"].item() == two["rate"].item() == pytest.approx(0.1)
+
+
+def test_averaged_gradients_are_those_of_the_joint_batch(tmp_path) -> None:
+    run_together(2, _step_together, tmp_path)
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    optimizer = MuonAdamW([list(model.parameters())], layers=[])
+    joint = torch.cat([torch.full((4, 3), 1.0), torch.full((4, 3), 2.0)])
+    optimizer.step(model(joint).square().mean(), [0.1])
+    shared = load_file(tmp_path / "0.safetensors")["weight"]
+    torch.testing.assert_close(shared, model.weight.detach(), atol=1e-6, rtol=0)
 
 
 def test_tokens_pass_any_script() -> None:
