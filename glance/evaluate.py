@@ -1,7 +1,7 @@
 """How well a target reads: exact answers and character error rate (CER)."""
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from multiprocessing import get_context
@@ -34,16 +34,11 @@ def character_errors(got: str, wanted: str) -> int:
 
 @torch.inference_mode()
 def read_page(
-    model: Any,
-    processor: Any,
-    image: Image.Image,
-    question: str,
-    max_new_tokens: int,
-    history: Sequence[tuple[str, str]] = (),  # earlier questions and answers
+    model: Any, processor: Any, image: Image.Image, question: str, max_new_tokens: int
 ) -> str:
     """A model's greedy answer through the class's own `generate`; for models still in training."""
     text = processor.apply_chat_template(
-        conversation(1, question, history), add_generation_prompt=True, tokenize=False
+        conversation(1, question), add_generation_prompt=True, tokenize=False
     )
     inputs = processor(text=[text], images=[image.convert("RGB")], return_tensors="pt")
     inputs = inputs.to(model.device)

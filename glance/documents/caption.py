@@ -9,16 +9,6 @@ import math
 import numpy as np
 from PIL import Image
 
-_NAMES = {
-    "receipt": "A receipt",
-    "invoice": "An invoice",
-    "form": "A form",
-    "table": "A table",
-    "chart": "A chart",
-    "infographic": "An infographic",
-    "letter": "A letter",
-    "sign": "A sign",
-}
 SMALL, LARGE = 13.5, 18.5  # px
 FEW, MANY = 6, 12  # lines
 WHITE, DARK = 225, 140  # grey levels of the page's median pixel
@@ -37,4 +27,5 @@ def caption(kind: str, size: float, lines: int, tilt: float, image: Image.Image)
     amount = "a few" if lines < FEW else "many" if lines > MANY else "several"
     paper = "white" if shade >= WHITE else "dark" if shade < DARK else "tinted"
     turned = "" if abs(tilt) < TILT else ", tilted left" if tilt < 0 else ", tilted right"
-    return f"{_NAMES[kind]} in {print_} print with {amount} lines on {paper} paper{turned}."
+    article = "An" if kind[0] in "aeiou" else "A"
+    return f"{article} {kind} in {print_} print with {amount} lines on {paper} paper{turned}."

@@ -1,5 +1,6 @@
 """Pages by split and index: endless, seeded, the same on every machine."""
 
+import math
 import random
 from dataclasses import replace
 
@@ -47,7 +48,7 @@ def page(split: str, index: int, kind: str | None = None, unseen_faces: bool = F
     if sheet.task == "docvqa":  # paper ends soon after the text
         low = sheet.lowest + rng.uniform(6, 40)
         width, height = canvas.size
-        canvas.image = canvas.image.crop((0, 0, width, min(height, -int(-low // STEP) * STEP)))
+        canvas.image = canvas.image.crop((0, 0, width, min(height, _whole_steps(low))))
 
     asker = Asker(rng, split)
     facts = facts_of(sheet)
@@ -127,8 +128,13 @@ def _scaled(extent: tuple[int, int], size: int) -> tuple[int, int]:
     The full extent belongs to the largest print; every line then holds 30 to 50 characters.
     """
     share = max(0.6, min(1.0, size / 22))
-    width, height = (-int(-side * share // STEP) * STEP for side in extent)
-    return width, height
+    width, height = extent
+    return _whole_steps(width * share), _whole_steps(height * share)
+
+
+def _whole_steps(px: float) -> int:
+    """The next multiple of STEP."""
+    return math.ceil(px / STEP) * STEP
 
 
 def pair(split: str, index: int) -> tuple[tuple[Page, Page], tuple[Question, ...]]:

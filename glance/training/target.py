@@ -34,7 +34,7 @@ from glance.training.guide import Guide
 from glance.training.optimizer import MuonAdamW
 from glance.training.pages import CLASSES, SLOTS, Batch, Sampler, render
 from glance.training.sequences import Sequences, build, pixel_rows
-from glance.training.together import agree, run_together
+from glance.training.together import agree, is_first, run_together
 
 STAGES = ("vision", "lines", "pages")
 RATES = {"vision": 2e-3, "lines": 2e-3, "pages": 1.2e-3}  # AdamW's
@@ -51,7 +51,7 @@ GUIDE_WEIGHT = 0.4
 LAYER_HERE, LAYERS_AHEAD = 1, (3, 5)
 LONG = 5.0  # minutes; shorter runs are trials, for which minutes of set-up don't pay
 SAVE_EVERY = 180.0  # seconds
-CHECK_EVERY = 900.0  # seconds; free-running answers cost much of a minute
+CHECK_EVERY = 1800.0  # seconds; free-running answers cost much of a minute
 
 
 @dataclass(slots=True)
@@ -71,6 +71,11 @@ class Trainer:
         self.device = device
         self.model = build_model().to(device).train()
         visual, text = self.model.model.visual, self.model.model.language_model
+        patches = visual.patch_embed.proj
+        # its stride is its kernel, so it is a matrix product, whose backward is far faster
+        visual.patch_embed.forward = lambda rows: F.linear(
+            rows, patches.weight.flatten(1), patches.bias
+        )
         self.glyph_heads = nn.ModuleList(
             nn.Linear(width, SLOTS * CLASSES)
             for width in (visual.config.hidden_size, visual.config.out_hidden_size)
@@ -346,7 +351,6 @@ def _train(
 ) -> None:
     """One process of a run; the first one speaks, saves and writes."""
     until = time.monotonic() + 60 * minutes
-    say = _say if rank == 0 else _keep_quiet
     if device == "cpu":
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // count))
     trainer = Trainer(device)
@@ -354,11 +358,11 @@ def _train(
     if resume and (out / "checkpoint.safetensors").exists():
         progress = trainer.load(out)
     elif resume:
-        say(f"no checkpoint in {out}: going on from {start}")
+        _say(f"no checkpoint in {out}: going on from {start}")
         trainer.start_from(start)
     if minutes >= LONG and (device != "cpu" or shutil.which("g++")):
         trainer.compile()
-    say(f"rendering {pages} pages")
+    _say(f"rendering {pages} pages")
     done = sum(progress.steps.values())
     mine = pages // count
     sampler = Sampler(
@@ -371,10 +375,10 @@ def _train(
         # short runs share their time out; some is kept for the last check and for what is written
         most = min(LIMITS[stage], 0.2 * left) if stage in LIMITS else math.inf
         rest = (until - time.monotonic()) / 60 - 0.03 * minutes - (3.0 if minutes >= LONG else 0.0)
-        _run_stage(trainer, sampler, progress, min(most, rest), out, rank, count)
-        if rank == 0:
+        _run_stage(trainer, sampler, progress, min(most, rest), out, count)
+        if is_first():
             trainer.save(out, progress)
-    if rank > 0:
+    if not is_first():
         return
     figures = _report(trainer, progress, 24, out)
     write_folder(trainer, out / "model", progress, pages, figures)
@@ -400,7 +404,6 @@ def _run_stage(
     progress: Progress,
     minutes: float,
     out: Path,
-    rank: int,
     count: int,
 ) -> None:
     """Train the current stage until it is good enough or `minutes` are over."""
@@ -420,7 +423,7 @@ def _run_stage(
         level += 0.05 * (figures.get(key, 0.0) - level)
         progress.steps[stage] += 1
         progress.minutes[stage] = before + spent
-        if rank > 0:
+        if not is_first():
             continue
         if step % 20 == 0:
             shown = " ".join(f"{k} {v:.3f}" for k, v in figures.items())
@@ -434,9 +437,6 @@ def _run_stage(
 
 
 def _say(text: str) -> None:
-    """Progress goes to stderr."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def _keep_quiet(_text: str) -> None:
-    """What a process says that is not the first."""
+    """Progress goes to stderr, from the first process."""
+    if is_first():
+        print(text, file=sys.stderr, flush=True)

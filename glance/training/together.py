@@ -33,6 +33,11 @@ def _join(rank: int, count: int, meeting: str, work: Callable[..., None], args: 
         distributed.destroy_process_group()
 
 
+def is_first() -> bool:
+    """Whether this is the process that speaks, saves and writes."""
+    return not distributed.is_initialized() or distributed.get_rank() == 0
+
+
 def average_gradients(parameters: Iterable[Tensor]) -> None:
     """Replace each gradient by its mean over the processes, which all have the same ones."""
     if not distributed.is_initialized():

@@ -197,10 +197,9 @@ def test_stop_keeps_what_was_decoded_and_frees_the_slot(toy_url, visit):
 
 
 def test_closing_the_tab_frees_the_slot(toy_url, visit):
-    first = visit(toy_url)
+    first, second = visit(toy_url), visit(toy_url)
     ask(first, LONG * 3)
     first.wait_for_function("GLANCE.player.source === 'live'")
-    second = visit(toy_url)
     ask(second, "mine")
     expect(second.locator(".g-state")).to_contain_text("1 run is ahead of yours")
     first.close()
@@ -416,15 +415,12 @@ def test_a_phone_has_no_horizontal_overflow(toy_url, visit, query):
 
 def test_dark_mode_recolours_page_and_plots(toy_url, visit):
     page = visit(toy_url + "?__theme=dark")
-    look = """() => [getComputedStyle(document.querySelector('.g-card')).backgroundColor,
-      getComputedStyle(document.querySelector('.g-tree .g-plot .xtick text')).fill]"""
-    dark = page.evaluate(look)
-    assert dark[0] == "rgb(21, 26, 33)"
+    card, axis = page.locator(".g-card").first, page.locator(".g-tree .g-plot .xtick text").first
+    expect(card).to_have_css("background-color", "rgb(21, 26, 33)")
+    dark = axis.evaluate("text => getComputedStyle(text).fill")
     page.locator(".g-theme").click()
-    page.wait_for_timeout(800)
-    light = page.evaluate(look)
-    assert light[0] == "rgb(255, 255, 255)"
-    assert light[1] != dark[1]
+    expect(card).to_have_css("background-color", "rgb(255, 255, 255)")
+    expect(axis).not_to_have_css("fill", dark)
 
 
 def test_the_page_does_not_jump_while_a_run_goes_on(toy_url, visit):

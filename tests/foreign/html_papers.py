@@ -308,10 +308,10 @@ def memo(s: Sheet) -> str:
     s.ask("date", date)
     s.ask("subject", subject)
     s.ask("reference", code)
-    s.ask("body", f"{body[0].upper()}{body[1:]}.")
-    pairs = (("From", sender), ("To", person), ("Date", date), ("Subject", subject), ("Ref", code))
-    rows = "".join(f"<div><b>{label}</b> {e(text)}</div>" for label, text in pairs)
     text = f"{body[0].upper()}{body[1:]}."
+    s.ask("body", text)
+    pairs = (("From", sender), ("To", person), ("Date", date), ("Subject", subject), ("Ref", code))
+    rows = "".join(f"<div><b>{label}</b> {e(entry)}</div>" for label, entry in pairs)
     return f"<h1>Memo</h1><div class=top>{rows}</div><p>{e(text)}</p>"
 
 

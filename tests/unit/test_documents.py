@@ -16,6 +16,7 @@ from glance.documents.fields import NOT_THERE, absent_types
 from glance.documents.kinds import KINDS
 from glance.documents.page import boxes_of, save_sample
 from glance.documents.phrasings import HELD_OUT, phrasings
+from glance.documents.survey import Survey
 from glance.documents.values import SPLITS, split_of
 
 PAGES = {split: [page(split, i) for i in range(90)] for split in SPLITS}
@@ -124,17 +125,18 @@ def test_glyph_boxes_hold_the_ink_also_on_turned_pages() -> None:
 
 
 def test_the_answer_mix() -> None:
+    survey = Survey()
+    for p in ALL:
+        survey.add(p)
     for tasks in (("docvqa",), ("chartqa", "infovqa")):
-        lengths = Counter(mix.length_class(q.answer) for q in ASKED if q.task in tasks)
-        total = sum(lengths.values())
-        assert lengths["short"] / total > 0.24
-        assert lengths["long"] / total > 0.24
-    grounded = [q for q in ASKED if q.answer != NOT_THERE]
-    template = sum(i < 0 for q in grounded for i in q.glyphs)
-    assert template <= 0.12 * sum(len(q.answer) for q in grounded)
-    everything = [q for p in ALL for q in p.questions]
-    absent = sum(q.answer == NOT_THERE for q in everything)
-    assert 0.03 < absent / len(everything) < 0.08
+        counts = {length: sum(survey.lengths[t, length] for t in tasks) for length in mix.LENGTHS}
+        total = sum(counts.values())
+        assert total == sum(q.task in tasks for q in ASKED)
+        assert counts["short"] / total > 0.24
+        assert counts["long"] / total > 0.24
+    template, unanswerable = survey.shares()
+    assert template <= 12
+    assert 3 < unanswerable < 8
 
 
 def test_copied_characters_are_mostly_random_values() -> None:

@@ -16,13 +16,22 @@ from glance.documents.kinds.grid import (
     ruled,
     striped,
 )
-from glance.documents.kinds.parts import dashes, distinct, fitting, heading, lines_left, pair
+from glance.documents.kinds.parts import (
+    Make,
+    dashes,
+    distinct,
+    fitting,
+    heading,
+    lines_left,
+    pair,
+)
 from glance.documents.sheet import Align, Ask, Cell, Sheet, TooFullError
 from glance.documents.values import Value, number_in
 
 TASK = "docvqa"
 SIZES = ((336, 504), (364, 532), (392, 448), (392, 504), (448, 448), (504, 392))
 HELD_OUT = {"validation": "grid", "test": "slip"}
+Labelled = tuple[str, Make, str, str]  # label, maker of its value, key, type of question
 TITLES = ("Invoice", "INVOICE", "Bill", "Tax invoice")
 
 
@@ -44,6 +53,15 @@ def _customer(s: Sheet, label: str = "Bill to|Customer|To|Sold to") -> None:
         s.ask("address", "street", "city", nouns="the address of the customer")
         names = "the customer with the address|the customer and the full address"
         s.ask("fact", "customer", "street", "city", nouns=names)
+
+
+def _labelled(s: Sheet) -> tuple[Labelled, ...]:
+    """Number and dates for layouts that set the label apart from the value."""
+    return (
+        ("Number", s.v.code, "number", "invoice"),
+        ("Date", s.v.date, "date", "date"),
+        ("Due", s.v.date, "due", "due_date"),
+    )
 
 
 def _facts(s: Sheet, align: Align = "split", due: bool = True) -> None:
@@ -138,6 +156,15 @@ def _account(s: Sheet) -> None:
     s.ask("fact", "seller", "account", "total", nouns=names)
 
 
+def _end(s: Sheet, gap: float = 0.4, before_account: float = 0.0) -> None:
+    """Sums and, where there is room, the account; spaces in font sizes."""
+    s.y += gap * s.size
+    _sums(s, lines_left(s) > 4 and s.rng.random() < 0.5)
+    if lines_left(s) > 1:
+        s.y += before_account * s.size
+        _account(s)
+
+
 def classic(s: Sheet) -> None:
     """Seller at the left, title and numbers at the right, a ruled table."""
     half = (s.left + s.right) / 2
@@ -158,11 +185,7 @@ def classic(s: Sheet) -> None:
         _customer(s)
     s.y += 0.5 * s.size
     _charges(s, ruled, tail=3)
-    s.y += 0.4 * s.size
-    _sums(s, lines_left(s) > 4 and s.rng.random() < 0.5)
-    if lines_left(s) > 1:
-        s.y += 0.3 * s.size
-        _account(s)
+    _end(s, before_account=0.3)
 
 
 def banner(s: Sheet) -> None:
@@ -175,10 +198,7 @@ def banner(s: Sheet) -> None:
     _customer(s)
     s.y += 0.4 * s.size
     _charges(s, striped, tail=2.5, tall=1.1)
-    s.y += 0.4 * s.size
-    _sums(s, lines_left(s) > 4 and s.rng.random() < 0.5)
-    if lines_left(s) > 1:
-        _account(s)
+    _end(s)
 
 
 def sidebar(s: Sheet) -> None:
@@ -188,11 +208,7 @@ def sidebar(s: Sheet) -> None:
         s.draw.rectangle((0, 0, s.left + wide, s.height), fill=s.shade(0.12))
         with s.column(s.left, s.left + wide - s.size * 0.5, s.margin):
             heading(s, s.rng.choice(TITLES))
-            for label, make, key, kind in (
-                ("Number", s.v.code, "number", "invoice"),
-                ("Date", s.v.date, "date", "date"),
-                ("Due", s.v.date, "due", "due_date"),
-            ):
+            for label, make, key, kind in _labelled(s):
                 s.flow(label, gap=0.5, ink=s.shade(0.75))
                 s.flow(s.cell(fitting(s, make, s.right - s.left), key))
                 s.ask(kind, key)
@@ -206,10 +222,7 @@ def sidebar(s: Sheet) -> None:
     _customer(s)
     s.y += 0.4 * s.size
     _charges(s, plain, tail=2)
-    s.y += 0.3 * s.size
-    _sums(s, lines_left(s) > 4 and s.rng.random() < 0.5)
-    if lines_left(s) > 1:
-        _account(s)
+    _end(s, gap=0.3)
 
 
 def grid(s: Sheet) -> None:
@@ -218,12 +231,8 @@ def grid(s: Sheet) -> None:
     _seller(s, "center", top=1.0)
     s.y += 0.4 * s.size
     facts: list[Column] = []
-    for label, make, key, kind in (
-        ("Number", s.v.code, "number", "invoice"),
-        ("Date", s.v.date, "date", "date"),
-        ("Due", s.v.date, "due", "due_date"),
-        ("Customer", s.v.person, "customer", "customer"),
-    ):
+    customer: Labelled = ("Customer", s.v.person, "customer", "customer")
+    for label, make, key, kind in (*_labelled(s), customer):
         value = fitting(s, make, s.right - s.left)
         more = Column(Cell(label), (Cell(value.text, value.composed, key),))
         if fits(s, [*facts, more]):
@@ -237,10 +246,7 @@ def grid(s: Sheet) -> None:
     s.ask("fact", *[c.cells[0].key for c in facts], nouns=names)
     s.y += 0.6 * s.size
     _charges(s, boxed, tail=2, tall=1.2)
-    s.y += 0.4 * s.size
-    _sums(s, lines_left(s) > 4 and s.rng.random() < 0.5)
-    if lines_left(s) > 1:
-        _account(s)
+    _end(s)
 
 
 def plainly(s: Sheet) -> None:
@@ -256,10 +262,7 @@ def plainly(s: Sheet) -> None:
     s.y += 0.4 * s.size
     _charges(s, plain, tail=2.5)
     s.rule(s.y)
-    s.y += 0.4 * s.size
-    _sums(s, lines_left(s) > 4 and s.rng.random() < 0.5)
-    if lines_left(s) > 1:
-        _account(s)
+    _end(s)
 
 
 def slip(s: Sheet) -> None:
