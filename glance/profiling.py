@@ -1,4 +1,6 @@
-"""What drafting and verifying cost on this machine, measured once, for the cost-aware node budget.
+"""What drafting and verifying cost on this machine, by context length and node budget.
+
+Measured at load for the cost-aware node budget, and by the command `growth` for people.
 
 The content of the cache does not matter for time, so no prompt is read: one row is repeated to
 the context length. Sizes take turns, so that whatever else the machine does hits all alike.
@@ -6,7 +8,8 @@ the context length. Sizes take turns, so that whatever else the machine does hit
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
 from typing import Any
@@ -35,6 +38,16 @@ OFFSETS = RankedOffsets(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class PassTimes:
+    """Medians in ms."""
+
+    contexts: tuple[int, ...]  # tokens
+    nodes: tuple[int, ...]  # drafted tokens of a tree; 0: the root alone, as in plain decoding
+    verify_ms: list[list[float]]  # [contexts][nodes], building the tree too
+    draft_ms: list[float]  # [contexts]
+
+
 def measure_costs(
     target: Target,
     drafter: Drafter | None,  # of the run; without one, drafting costs nothing
@@ -42,11 +55,30 @@ def measure_costs(
     repeats: int = REPEATS,
 ) -> CostProfile:
     """Medians over `repeats` turns at the present number of threads, made monotone and convex."""
+    longest = min(LONGEST, longest_context(target))
+    times = measure_passes(
+        target, drafter, (max(longest // 4, 1), longest), NODES, clock=clock, repeats=repeats
+    )
+    return CostProfile.fitted(times.contexts, times.nodes, times.verify_ms, times.draft_ms)
+
+
+def longest_context(target: Target) -> int:
+    """Tokens that leave room for the largest tree."""
+    return target.max_context - MOST_NODES - 1
+
+
+def measure_passes(
+    target: Target,
+    drafter: Drafter | None,
+    contexts: Sequence[int],
+    nodes: Sequence[int],
+    clock: Clock | None = None,
+    repeats: int = REPEATS,
+) -> PassTimes:
+    """Time every pass `repeats` times, all of them in turn."""
     clock = clock or clock_for(str(target.device))
-    longest = min(LONGEST, target.max_context - MOST_NODES - 1)
-    contexts = (max(longest // 4, 1), longest)
     passes = [_Passes(target, drafter, context) for context in contexts]
-    verify_ms: list[list[list[float]]] = [[[] for _ in NODES] for _ in contexts]
+    verify_ms: list[list[list[float]]] = [[[] for _ in nodes] for _ in contexts]
     draft_ms: list[list[float]] = [[] for _ in contexts]
 
     def timed(work: Callable[[], None]) -> float:
@@ -58,14 +90,14 @@ def measure_costs(
         for turn in range(repeats + 1):
             for at, one in enumerate(passes):
                 drafting = timed(one.draft)
-                verifying = [timed(partial(one.verify, n)) for n in NODES]
+                verifying = [timed(partial(one.verify, n)) for n in nodes]
                 if turn:  # the first only warms up
                     draft_ms[at].append(drafting)
                     for own, ms in zip(verify_ms[at], verifying, strict=True):
                         own.append(ms)
-    return CostProfile.fitted(
-        contexts,
-        NODES,
+    return PassTimes(
+        tuple(contexts),
+        tuple(nodes),
         [[median(own) for own in row] for row in verify_ms],
         [median(own) for own in draft_ms],
     )

@@ -86,6 +86,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_audit(commands)
     _add_bench(commands)
     _add_report(commands)
+    _add_growth(commands)
     _add_eval(commands)
     _add_train(commands)
     _add_render(commands)
@@ -224,6 +225,19 @@ def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
         "python -m glance report bench.json",
     )
     report.add_argument("file", metavar="FILE", type=Path, help="a result of bench --json")
+
+
+def _add_growth(commands: argparse._SubParsersAction[_Parser]) -> None:
+    growth = _command(
+        commands,
+        "growth",
+        "measure what a round costs by context length and by node budget",
+        "python -m glance growth --image docs/growth.svg",
+    )
+    growth.add_argument("--image", type=Path, metavar="FILE", help="draw it to this SVG file")
+    _add_target(growth)
+    _add_head(growth)
+    _add_json(growth)
 
 
 def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:

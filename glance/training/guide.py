@@ -24,11 +24,13 @@ class Guide:
         hidden = args[0] if args else kwargs["hidden_states"]
         self._seen = (hidden, kwargs["position_embeddings"])
 
-    def loss(self, goal: Tensor, mask: Tensor, visual: int) -> tuple[Tensor, float]:
+    def loss(
+        self, goal: Tensor, mask: Tensor, visual: int, weights: Tensor
+    ) -> tuple[Tensor, float]:
         """Mean of -log(attention on the goal), and how often the largest one is the goal.
 
         goal [b, S]: row of a visual token or -1; mask [b, 1, S, S]; visual: rows of
-        the shared head.
+        the shared head; weights [b, S]: of the mean.
         """
         assert self._seen is not None, "run the model before asking for the loss"
         hidden, (cos, sin) = self._seen
@@ -48,4 +50,5 @@ class Guide:
         score, wanted = score * attention.scaling, goal[pointed]
         log_p = score.log_softmax(-1)
         hit = (score[:, :visual].argmax(-1) == wanted).float().mean().item()
-        return -log_p.gather(-1, wanted[:, None]).mean(), hit
+        weights = weights[pointed]
+        return -(log_p.gather(-1, wanted[:, None])[:, 0] * weights).sum() / weights.sum(), hit

@@ -21,6 +21,8 @@ from glance.targets.embedded import ASSISTANT, CELL, CHARACTERS, END, FIRST_CHAR
 
 SLOTS = 4  # characters a cell can hold
 ASKS = 3  # questions a page and visit; more cost text without showing more of the page
+PEEKS = 5  # further questions, each cut behind the first characters of its answer
+PEEK = 5  # characters; where an answer stands is learnt from its first ones
 SPREAD = 2  # pages drawn for one taken, so that a batch's pages have about as much text
 _PAGED = 3  # questions that name the page, for prompts of two pages
 
@@ -44,6 +46,7 @@ class Turn:
     question: list[int]  # with the dialogue before it
     answer: list[int]
     cells: list[Cell]
+    whole: bool = True  # the answer ends here; else it was cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +137,16 @@ class Batch:
 
 
 class Sampler:
-    """Draws batches of one shape from rendered pages."""
+    """Draws batches of one shape from rendered pages.
 
-    def __init__(self, pages: list[TrainPage], seed: int) -> None:
+    Processes that step together have a seed each and the plan's seed in common: it decides shapes
+    and lengths, so that none waits long for another.
+    """
+
+    def __init__(self, pages: list[TrainPage], seed: int, plan: int) -> None:
         self.pages = pages
         self.rng = random.Random(seed)
+        self.plan = random.Random(plan)
         self.by_width: dict[int, list[TrainPage]] = {}
         self.by_shape: dict[tuple[int, ...], list[TrainPage]] = {}
         for p in pages:
@@ -147,8 +155,8 @@ class Sampler:
             self.by_shape.setdefault(p.image.shape, []).append(p)
 
     def _group(self, groups: Mapping[Any, list[TrainPage]]) -> list[TrainPage]:
-        lists = list(groups.values())
-        return self.rng.choices(lists, [len(g) for g in lists])[0]
+        lists = [groups[key] for key in sorted(groups)]
+        return self.plan.choices(lists, [len(g) for g in lists])[0]
 
     def windows(self, size: int, rows: int = 8, columns: int = 16) -> Batch:
         """Windows of fixed shape from anywhere on a page, for the glyph loss; no turns."""
@@ -200,7 +208,7 @@ class Sampler:
         return Batch(np.stack(images), np.stack(labels), turns)
 
     def whole(self, budget: int) -> Batch:
-        """Whole pages with the transcription and up to ASKS questions.
+        """Whole pages with the transcription, up to ASKS questions and the beginnings of more.
 
         As many as make `budget` rows, visual tokens and text. Pages of about as much text come
         together, as the rest of the longest one's row is padding.
@@ -209,7 +217,7 @@ class Sampler:
         visual = group[0].labels.size // SLOTS
         drawn = [(p, self._turns(p)) for p in self.rng.choices(group, k=SPREAD * budget // visual)]
         drawn.sort(key=lambda one: _rows(one[1]))
-        last = self.rng.randrange(1, len(drawn))
+        last = 1 + int(self.plan.random() * (len(drawn) - 1))
         size = max(budget // (visual + _rows(drawn[last][1])), 2)
         chosen, turns = zip(*drawn[max(last + 1 - size, 0) : last + 1], strict=True)
         return Batch(
@@ -217,8 +225,9 @@ class Sampler:
         )
 
     def _turns(self, p: TrainPage) -> list[Turn]:
-        asked = self.rng.sample(p.turns, min(ASKS, len(p.turns)))
-        return [_joined(p.lines, ask_for("transcribe", "", self.rng)), *asked]
+        asked = self.rng.sample(p.turns, min(ASKS + PEEKS, len(p.turns)))
+        peeks = [_beginning(t) for t in asked[ASKS:]]
+        return [_joined(p.lines, ask_for("transcribe", "", self.rng)), *asked[:ASKS], *peeks]
 
     def pairs(self, budget: int) -> Batch:
         """Prompts of two pages, with questions that name the page."""
@@ -242,6 +251,14 @@ class Sampler:
 def _rows(turns: Sequence[Turn]) -> int:
     """Text tokens of a page's turns."""
     return sum(len(t.question) + len(t.answer) + 2 for t in turns)
+
+
+def _beginning(turn: Turn) -> Turn:
+    """A turn up to the first PEEK characters that stand on the page."""
+    first = next((i for i, (row, _) in enumerate(turn.cells) if row >= 0), 0)
+    if len(turn.answer) <= first + PEEK:
+        return turn
+    return Turn(turn.question, turn.answer[: first + PEEK], turn.cells[: first + PEEK], False)
 
 
 def _moved(cells: Sequence[Cell], rows: int) -> list[Cell]:

@@ -6,6 +6,7 @@ thus trained exactly as if it were alone, while the visual tokens are paid for o
 Shapes: b prompts, S sequence length, n = R * C visual tokens a page.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,9 @@ from glance.targets.embedded import (
 from glance.training.pages import Batch, Cell
 
 ASK_WEIGHT = 2.0  # a question's answer is short beside a transcription, and matters as much
+JUMP_WEIGHT = (
+    4.0  # of a character that does not stand beside the last one: few, and all hangs on them
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class Sequences:
     ahead: Tensor  # [b, S] long: the same of the character to come, -1 before a separator
     positions: Tensor  # [3, b, S] long
     mask: Tensor  # [b, 1, S, S] bool, True = may attend
-    weights: Tensor  # [b, S] float: of the row's loss
+    weights: Tensor  # [b, S] float: of the row's losses
 
 
 def pixel_rows(images: Tensor) -> tuple[Tensor, Tensor]:
@@ -74,6 +78,16 @@ def _last_known(cells: list[int]) -> list[int]:
     return known
 
 
+def _jumps(cells: Sequence[Cell]) -> list[bool]:
+    """Whether each character is looked for elsewhere on the page than behind the last one."""
+    found, last = [], (-9, -9)
+    for cell in cells:
+        row, column = cell[0] - last[0], cell[1] - last[1]
+        found.append(cell[0] >= 0 and not (abs(row) <= 1 and 0 <= column <= 2))
+        last = cell if cell[0] >= 0 else last
+    return found
+
+
 def build(batch: Batch) -> Sequences:
     """Pack a batch: one row a prompt, turns one behind the other."""
     rows, columns = (s // CELL for s in batch.images.shape[1:3])
@@ -97,13 +111,15 @@ def build(batch: Batch) -> Sequences:
             cells = [place(c) for c in t.cells]
             lead = len(t.question)
             ids += [*t.question, ASSISTANT, *t.answer, END]
-            goals += [-100] * lead + [*t.answer, END, -100]
+            goals += [-100] * lead + [*t.answer, END if t.whole else -100, -100]
             here += [-1] * (lead + 1) + [*_last_known(cells), -1]
             ahead += [-1] * lead + [*cells, -1, -1]
             length = lead + len(t.answer) + 2
             segment += [k] * length
             offset += range(length)
-            weights += [ASK_WEIGHT if k > 1 or batch.pages > 1 else 1.0] * length
+            weight = ASK_WEIGHT if k > 1 or batch.pages > 1 else 1.0
+            jumps = [*[False] * lead, *_jumps(t.cells), False, False]
+            weights += [weight * (JUMP_WEIGHT if jump else 1.0) for jump in jumps]
         table.append((ids, goals, here, ahead, segment, offset, weights))
     longest = max(len(row[0]) for row in table)
     fills = (PAD, -100, -1, -1, -1, 0, 0.0)

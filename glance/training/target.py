@@ -135,8 +135,8 @@ class Trainer:
         logits = self.model.lm_head(hidden[answer]).float()
         goal, weights = s.goals[answer], s.weights[answer]
         visual = int((s.ids[0] == VISION_END).nonzero().max())
-        here, hit_here = self.here.loss(s.here, s.mask, visual)
-        ahead = [g.loss(s.ahead, s.mask, visual) for g in self.ahead]
+        here, hit_here = self.here.loss(s.here, s.mask, visual, s.weights)
+        ahead = [g.loss(s.ahead, s.mask, visual, s.weights) for g in self.ahead]
         token = (F.cross_entropy(logits, goal, reduction="none") * weights).sum() / weights.sum()
         right = (logits.argmax(-1) == goal).float().mean().item()
         loss = token + GUIDE_WEIGHT * (here + sum(x for x, _ in ahead))
@@ -277,13 +277,13 @@ def _batches(sampler: Sampler, stage: str, done: float, count: int) -> Iterator[
     budget, rows = BUDGET // count, ROWS // count
     while True:
         t = done + (time.monotonic() - started) / 60
-        drawn = sampler.rng.random()
+        drawn, height = sampler.plan.random(), sampler.plan.random()
         if stage == "vision":
             yield sampler.windows(size=56 // count)
         elif stage == "lines":
             yield sampler.strips(budget, rows=3)
         elif drawn < max(0.12, 0.8 - t / 12):
-            yield sampler.strips(budget, rows=sampler.rng.randint(3, min(6 + int(t), 14)))
+            yield sampler.strips(budget, rows=3 + int(height * (min(6 + int(t), 14) - 2)))
         elif drawn > 1 - PAIRS:
             yield sampler.pairs(budget)
         else:
@@ -368,6 +368,7 @@ def _train(
     sampler = Sampler(
         render("train", done * 7 + rank * mine, mine, workers=max(1, 2 // count)),
         seed=done * count + rank,
+        plan=done,
     )
     left = (until - time.monotonic()) / 60
     for stage in STAGES[STAGES.index(progress.stage) :]:

@@ -21,7 +21,7 @@ from glance.training.together import agree, run_together
 
 @pytest.fixture(scope="module")
 def sampler() -> Sampler:
-    return Sampler(render("train", 0, 40, workers=1), seed=0)
+    return Sampler(render("train", 0, 40, workers=1), seed=0, plan=0)
 
 
 @pytest.fixture(scope="module")
