@@ -30,11 +30,16 @@ FLAGS = [
 NASTY = "Pay <b>now</b> & sign</s> ${document.title='run'} `x` {{value}} $y$\nEnd"
 
 
-def serve(*arguments: str) -> Iterator[str]:
-    """The page's address, served until the generator is closed."""
+def free_port() -> int:
+    """A port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        return probe.getsockname()[1]
+
+
+def serve(*arguments: str) -> Iterator[str]:
+    """The page's address, served until the generator is closed."""
+    port = free_port()
     command = [sys.executable, "-m", "tests.browser.serve", str(port), *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
     server = subprocess.Popen(command, cwd=ROOT, env=environment)
