@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from app.examples import GENERAL_QUESTIONS, Example
-from app.preview import document_value, inline
-from app.session import TARGET, Frame, replayed, state
+from app.held import Held
+from app.picture import take_picture
+from app.preview import document_value, inline, look
+from app.replay_file import replay_html
+from app.session import NO_DOCUMENT, Frame, replayed, state
 from app.views import tree_figure
-from glance.documents.intake import Document, DocumentError, load_document
-from glance.limits import limits_of
+from glance.documents.intake import Crop, DocumentError, Notice
 from glance.replay import lanes
-from glance.trace import TraceError
+from glance.rounds_csv import rounds_csv
+from glance.trace import TraceError, parse_trace, whole_lines
 
 THUMBNAIL = 240  # pixels
 MAX_TRACE_BYTES = 20_000_000
 MAX_ROUND_CHARS = 200_000
 
-Loaded = tuple[Document | None, str, str, str]
-
 
 def thumbnails(examples: Sequence[Example], chosen: Example | None) -> str:
-    """Value of the examples' region: a picture and a title each."""
+    """Value of the examples' region: a picture, a title and the id that links name, each."""
     return json.dumps(
         [
             {
+                "id": each.id,
                 "title": each.title,
                 "image": _thumbnail(each),
                 "chosen": each is chosen,
@@ -48,45 +50,87 @@ def chips(texts: Sequence[str]) -> str:
     return json.dumps([{"title": text} for text in texts])
 
 
-def on_pick(example: Example) -> tuple[Document, str, str, str, Frame]:
-    """Document, its region's value, question, suggestions and recorded run of an example."""
-    document = example.document()
+def on_pick(example: Example) -> tuple[Held, str, str, str, Frame]:
+    """What is held, the page's value, question, suggestions and recorded run of an example."""
+    held = Held.first_page(example.image, example.image.name)
     text = example.recorded()
     frame = replayed(text, "recorded") if text else Frame(state("idle", ""))
-    return document, document_value(document), example.question, chips(example.suggestions), frame
+    shown = document_value(*held.documents)
+    return held, shown, example.question, chips(example.suggestions), frame
 
 
-def on_upload(path: str | None) -> Loaded:
-    """Document, its region's value, suggestions and message for a file from the reader's disk."""
+def on_upload(path: str | None) -> tuple[Held | None, str, str, str]:
+    """What is held, the page's value, suggestions and message for a file from the reader's disk."""
     try:
-        if path is None:
-            raise DocumentError("No file arrived: choose it again.")
-        document = load_document(path)
+        held = Held.first_page(*_taken(path))
     except DocumentError as error:
         return None, "null", chips(GENERAL_QUESTIONS), state("error", str(error), "error")
-    warned = limits_of(TARGET).of_page(document.image)
-    shown = replace(document, notices=(*document.notices, *warned))
-    words = " ".join(notice.text for notice in shown.notices)
-    told = state("idle", words, "warning" if warned else "info")
-    return document, document_value(shown), chips(GENERAL_QUESTIONS), told
+    shown, notices = look(held.documents)
+    return held, shown, chips(GENERAL_QUESTIONS), _told(notices)
 
 
-def on_open(path: str | None) -> Frame:
-    """The frame of a trace file, or one sentence on why it is none."""
+def _taken(path: str | None) -> tuple[bytes, str]:
+    """The bytes and the name of an uploaded file."""
+    try:
+        return Path(path or "").read_bytes(), Path(path or "").name
+    except OSError as error:
+        raise DocumentError("No file arrived: choose it again.") from error
+
+
+def on_pages(held: Held | None, chosen: Any) -> tuple[Held | None, str | None, str]:
+    """What is held, the page's value and message after the reader chose pages or a part of one.
+
+    Args:
+        held: the file, of which nothing changes where the choice cannot be had (no value then).
+        chosen: {"pages": one or two numbers, "crop": four fractions or None}, from the browser.
+    """
+    try:
+        if held is None:
+            raise DocumentError(NO_DOCUMENT)
+        pages, crop = _choice(chosen)
+        turned = held.turned(pages, crop)
+    except DocumentError as error:
+        return held, None, state("error", str(error), "error")
+    shown, notices = look(turned.documents)
+    return turned, shown, _told(notices)
+
+
+def _choice(chosen: Any) -> tuple[list[int], Crop | None]:
+    try:
+        pages = [int(page) for page in chosen["pages"]]
+        if not chosen["crop"]:
+            return pages, None
+        left, top, right, bottom = map(float, chosen["crop"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise DocumentError("A page has a number, and a crop has four: choose again.") from error
+    return pages, (left, top, right, bottom)
+
+
+def _told(notices: Sequence[Notice]) -> str:
+    """Value of the state region: all there is to say of a page."""
+    warned = any(notice.level == "warning" for notice in notices)
+    words = " ".join(notice.text for notice in notices)
+    return state("idle", words, "warning" if warned else "info")
+
+
+def on_open(path: str | None) -> tuple[str | None, Frame]:
+    """The picture (for the document region) and the frame of a trace file.
+
+    No picture if the trace has none; the frame says in one sentence why a file is no trace.
+    """
     try:
         if path is None or Path(path).stat().st_size > MAX_TRACE_BYTES:
             limit = MAX_TRACE_BYTES // 1_000_000
             raise TraceError(f"The trace is larger than {limit} MB, too large to open here.")
-        text = Path(path).read_text(encoding="utf-8")
-        return replayed(text, "opened", f"Opened {Path(path).name}.")
+        text, picture = take_picture(Path(path).read_text(encoding="utf-8"))
+        words = f"Opened {Path(path).name}."
+        if picture:
+            words += " Its picture is only shown: to ask about the page, choose its file."
+        with whole_lines():
+            return picture, replayed(text, "opened", words)
     except (TraceError, OSError, UnicodeDecodeError) as error:
         words = str(error) if isinstance(error, TraceError) else "The file is no trace: not text."
-        return Frame(state("error", words, "error"))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-        # a trace by its header, but with lines that lack what their kind promises
-        return Frame(
-            state("error", "The trace is damaged: a line lacks some of its fields.", "error")
-        )
+        return None, Frame(state("error", words, "error"))
 
 
 def tree_of(round_lines: str) -> str | None:
@@ -101,4 +145,25 @@ def tree_of(round_lines: str) -> str | None:
         lane = next(iter(lanes(lines).values()))
         return json.dumps(tree_figure(lane.rounds[0], lines[0]["run"]))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration):
+        return None
+
+
+def replay_of(trace: str) -> str | None:
+    """The replay file of the trace that the page sends, or None if it is none."""
+    return _exported(replay_html, trace)
+
+
+def rounds_of(trace: str) -> str | None:
+    """The table of rounds of the trace that the page sends, or None if it is none."""
+    return _exported(lambda text: rounds_csv(parse_trace(text)), trace)
+
+
+def _exported(make: Callable[[str], str], trace: str) -> str | None:
+    try:
+        if not isinstance(trace, str) or len(trace) > MAX_TRACE_BYTES:
+            return None
+        with whole_lines():
+            # a lone surrogate, spelled out in the trace, has no place in UTF-8
+            return make(trace).encode("utf-8", "replace").decode()
+    except TraceError:
         return None

@@ -5,33 +5,65 @@ from __future__ import annotations
 import base64
 import io
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from PIL import Image
 
-from glance.documents.intake import Document
+from app.session import TARGET
+from glance.documents.intake import Document, Notice
+from glance.limits import limits_of
 
 MAX_SIDE = 1400  # pixels; sharper than the frame it is shown in
 
 
-def document_value(document: Document | None) -> str:
-    """The value of the document region: JSON with the picture inlined, so no file is served."""
-    if document is None:
-        return "null"
-    width, height = document.image.size
-    return json.dumps(
-        {
-            "src": inline(document.image, MAX_SIDE),
-            "alt": f"The document {document.name}, page {document.page} of {document.pages}",
-            "name": document.name,
-            "width": width,
-            "height": height,
-            "sha256": document.sha256,
-            "notices": [notice.text for notice in document.notices],
-            "glyphs": _glyphs(document),
-        },
-        ensure_ascii=False,
-    )
+def document_value(*documents: Document) -> str:
+    """The value of the document region: JSON with the pictures inlined, so no file is served."""
+    return look(documents)[0]
+
+
+def look(documents: Sequence[Document]) -> tuple[str, tuple[Notice, ...]]:
+    """One page or two in the document region, and all that the reader should know of them.
+
+    Returns:
+        The region's value, and the notices, that text will be too small among them.
+    """
+    if not documents:
+        return "null", ()
+    pages, notices = zip(*map(_page, documents), strict=True)
+    told = tuple(dict.fromkeys(notice for some in notices for notice in some))
+    first = documents[0]
+    value = {
+        **pages[0],
+        "name": first.name,
+        "kind": first.kind,
+        "mode": first.mode,
+        "sha256": first.sha256,
+        "pages": first.pages,
+        "crop": first.crop,
+        "notices": [notice.text for notice in told],
+        "glyphs": _glyphs(first),
+        "second": pages[1] if len(pages) > 1 else None,
+    }
+    return json.dumps(value, ensure_ascii=False), told
+
+
+def _page(document: Document) -> tuple[dict[str, Any], tuple[Notice, ...]]:
+    """One page: its picture, and how the model will see it."""
+    limits, size = limits_of(TARGET), document.image.size
+    text_px = limits.text_seen(document.image)
+    small = limits.of_text(text_px)
+    value = {
+        "src": inline(document.image, MAX_SIDE),
+        "alt": f"The document {document.name}, page {document.page} of {document.pages}",
+        "page": document.page,
+        "width": size[0],
+        "height": size[1],
+        "processed": limits.geometry and limits.geometry.resized(size),
+        "tokens": limits.geometry and limits.geometry.visual_tokens(size),
+        "text_px": None if small else text_px,  # else the notice tells
+    }
+    return value, (*document.notices, *small)
 
 
 def _glyphs(document: Document) -> dict[str, Any] | None:

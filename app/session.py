@@ -13,19 +13,19 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from app.components.plotly_view import view_value
 from app.views import entropy_figure, focus, prefix_figure, summary, tree_figure
+from app.views.figure import view_value
 from glance.config import AUTO, NodeBudget
 from glance.documents.intake import Document, DocumentError, check_question
 from glance.replay import lanes
-from glance.trace import Line, dumps, read_trace
+from glance.trace import Line, dumps, parse_trace
 from glance.types import PromptError
 
-#: decodes a document and a question: (document, question, lanes, node budget, max tokens, run id)
-Runner = Callable[[Document, str, tuple[str, ...], NodeBudget, int, str], Iterator[Line]]
+#: decodes a question about one page or two: (pages, question, lanes, node budget, max tokens, run)
+Runner = Callable[[Sequence[Document], str, tuple[str, ...], NodeBudget, int, str], Iterator[Line]]
 
 #: the model that this server runs
 TARGET = "embedded"
@@ -54,7 +54,7 @@ def load_runner() -> Runner:
     costs = measure_costs(target, drafters["glance"])
 
     def run(
-        document: Document,
+        documents: Sequence[Document],
         question: str,
         names: tuple[str, ...],
         node_budget: NodeBudget,
@@ -66,7 +66,7 @@ def load_runner() -> Runner:
             max_new_tokens=max_tokens,
             costs=costs if node_budget == AUTO else None,
         )
-        return ask(target, [drafters[name] for name in names], document, question, config, run_id)
+        return ask(target, [drafters[name] for name in names], documents, question, config, run_id)
 
     return run
 
@@ -115,7 +115,7 @@ def replayed(text: str, source: str, message: str = "") -> Frame:
     Raises:
         TraceError: the text is no trace.
     """
-    lines = read_trace(text)
+    lines = parse_trace(text)
     run, asked = lines[0]["run"], lines[0]["prompt"]["question"]
     told = _with_warnings("idle", message, lines, run=run, source=source, asked=asked)
     return _frame(text, lines, told)
@@ -182,7 +182,7 @@ class Session:
 
     def run(
         self,
-        document: Document | None,
+        documents: Sequence[Document],
         question: str,
         mode: str,
         node_budget: NodeBudget,
@@ -190,7 +190,7 @@ class Session:
     ) -> Iterator[Frame]:
         """Frames of one run, in words where it cannot be done. Closing the iterator stops it."""
         try:
-            if document is None:
+            if not documents:
                 raise DocumentError(NO_DOCUMENT)
             question = check_question(question)
         except DocumentError as error:
@@ -209,7 +209,7 @@ class Session:
             if self._runner is None:
                 yield Frame(state("error", NO_MODEL, "warning", run=run))
                 return
-            settings = (document, question, LANES[mode], node_budget, int(max_tokens), run)
+            settings = (documents, question, LANES[mode], node_budget, int(max_tokens), run)
             job.start(self._runner, settings, lambda: self._leave(run))
             yield from _frames(job, question, run)
         finally:

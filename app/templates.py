@@ -19,8 +19,35 @@ STATUS = """
 DOCUMENT = """
 <div class="g-stand"><div class="g-frame"><img alt=""><svg viewBox="0 0 1 1"
  preserveAspectRatio="none" aria-hidden="true"></svg></div>
+<div class="g-frame g-second" hidden></div>
 <p class="g-hint">No page yet: drop a file below, or pick an example.</p></div>
 <p class="g-caption"></p>
+"""
+
+PAGES = """
+<form>
+<p class="g-several">
+<button type="button" class="g-button" data-by="-1" aria-label="Previous page">&lsaquo;</button>
+<label>Page <input type="number" name="page" min="1" step="1" required></label>
+<span class="g-of"></span>
+<button type="button" class="g-button" data-by="1" aria-label="Next page">&rsaquo;</button>
+<label>and page <input type="number" name="second" min="1" step="1" placeholder="none"></label></p>
+<details><summary>Ask about a part of the page</summary>
+<p>Drag over the page, or give the sides of the part in percent of the page.</p>
+<p class="g-sides">
+<label>left <input type="number" name="left" min="0" max="100" step="any" required></label>
+<label>top <input type="number" name="top" min="0" max="100" step="any" required></label>
+<label>right <input type="number" name="right" min="0" max="100" step="any" required></label>
+<label>bottom <input type="number" name="bottom" min="0" max="100" step="any" required></label>
+<button type="submit" class="g-button">Crop</button></p></details>
+<button type="button" class="g-button g-whole" hidden>Show the whole page</button></form>
+"""
+
+INTAKE = """
+<button type="button" class="g-button g-camera" hidden>Take a photo</button>
+<input type="file" accept="image/*" capture="environment" hidden>
+<p>Nothing is kept: a file is deleted as soon as it has been read, its pages are forgotten when you
+close this tab.</p>
 """
 
 RACE = """
@@ -64,4 +91,76 @@ SCRUBBER = """
 <button type="button" class="g-button g-back" hidden>Back to live</button></div>
 """
 
-EXPORT = '<button type="button" class="g-button">Download trace.jsonl</button>'
+EXPORT = """
+<details class="g-menu"><summary class="g-button">Export</summary>
+<div class="g-panel" role="group" aria-label="Export">
+<label><input type="checkbox"> Put the picture of the page into replay.html and trace.jsonl</label>
+<button type="button" data-file="replay.html"><b>replay.html</b>
+this run as a page of its own, for any browser, offline</button>
+<button type="button" data-file="trace.jsonl"><b>trace.jsonl</b>
+every event of the run</button>
+<button type="button" data-file="rounds.csv"><b>rounds.csv</b>
+a table, one row a round</button>
+<button type="button" data-file="tree.svg"><b>tree.svg</b>
+the candidate tree as drawn</button>
+<button type="button" data-file="tree.png"><b>tree.png</b>
+the same in pixels</button></div></details>
+<span class="g-told" role="status"></span>
+"""
+
+LINK = """
+<button type="button" class="g-button">Copy link</button>
+<span class="g-told" role="status"></span>
+"""
+
+
+def _view(title: str, twin: str) -> str:
+    return (
+        f"<h3>{title}</h3>"
+        '<p class="g-plot-caption"></p>'
+        '<div class="g-plot-frame"><div class="g-plot"></div></div>'
+        f'<details><summary>{twin}</summary><div class="g-twin" tabindex="0"></div></details>'
+    )
+
+
+VIEWS = {
+    "tree": _view("Candidate tree", "The tree as a list"),
+    "prefix": _view("Accepted prefix", "As a table"),
+    "entropy": _view("Entropy per token", "As a table"),
+}
+
+
+def root(kind: str, inner: str, attributes: str = "") -> str:
+    """The root element of a region, which its script looks for."""
+    return f'<div class="g-root g-{kind}" {attributes}>{inner}</div>'
+
+
+def _placed(kind: str, inner: str, classes: str = "") -> str:
+    return f'<div id="g-{kind}" class="g-region {classes}">{root(kind, inner)}</div>'
+
+
+_NO_PICTURE = "The picture of the page is not part of this file."
+_SHOWN = DOCUMENT.replace("No page yet: drop a file below, or pick an example.", _NO_PICTURE)
+
+#: the body of a replay file: the page without what needs a server
+REPLAY = f"""
+<div class="gradio-container"><main>
+<noscript>This file draws a recorded run with JavaScript, which is switched off here.</noscript>
+{_placed("status", STATUS)}
+{_placed("channel", "")}
+<div class="g-top">
+<section class="g-card g-ask">
+{_placed("document", _SHOWN)}
+<h2>Question</h2><p class="g-asked"></p>
+{_placed("state", "")}</section>
+<div class="g-right">
+<section class="g-card">{_placed("race", RACE)}{_placed("summary", SUMMARY)}</section>
+<section class="g-card">{_placed("answers", ANSWERS)}</section></div></div>
+<section class="g-card g-rounds">
+{_placed("scrubber", SCRUBBER)}
+{_placed("tree", VIEWS["tree"], "g-view")}
+<div class="g-pair">
+{_placed("prefix", VIEWS["prefix"], "g-view")}
+{_placed("entropy", VIEWS["entropy"], "g-view")}</div></section>
+</main></div>
+"""

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from app import templates
 from app.components.plotly_view import plotly_view
-from app.components.region import PLOTLY_JS, STATIC, region
+from app.components.region import region
 from app.examples import GENERAL_QUESTIONS, Example, load_examples
-from app.handlers import chips, on_open, on_pick, on_upload, thumbnails, tree_of
+from app.handlers import (
+    chips,
+    on_open,
+    on_pages,
+    on_pick,
+    on_upload,
+    replay_of,
+    rounds_of,
+    thumbnails,
+    tree_of,
+)
+from app.held import Held
 from app.preview import document_value
 from app.session import MAX_WAITING, TARGET, Frame, Session, replayed, state
+from app.static_files import PLOTLY_JS, STATIC
 from app.theme import css_variables
 from glance.config import AUTO
-from glance.documents.intake import Document
 from glance.limits import limits_of
 
 MODES = [("Both", "both"), ("GLANCE", "glance"), ("Token by token (AR)", "ar")]
@@ -32,6 +45,7 @@ class _Ask:
     """The left column: the page, the question, the settings."""
 
     page: gr.HTML
+    pages: gr.HTML
     examples: gr.HTML
     file: gr.File
     question: gr.Textbox
@@ -61,17 +75,17 @@ def build(session: Session, examples: tuple[Example, ...] | None = None) -> gr.B
     examples = load_examples() if examples is None else examples
     gr.set_static_paths([STATIC, PLOTLY_JS.parent])
     first = examples[0] if examples else None
-    document = first.document() if first else None
+    file = Held.first_page(first.image, first.image.name) if first else None
     text = first.recorded() if first else ""
     start = replayed(text, "recorded") if text else Frame(state("idle", ""))
 
     with gr.Blocks(title="GLANCE", analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
-        held = gr.State(document, time_to_live=3600)
+        held = gr.State(file)
         status = region("status", templates.STATUS, session.status())
         channel = region("channel", value=start.trace or "", elem_classes=["g-away"])
         with gr.Row(elem_classes=["g-top"]):
             with gr.Column(scale=4, min_width=300, elem_classes=["g-card", "g-ask"]):
-                ask = _ask_column(first, examples, document, start)
+                ask = _ask_column(first, examples, file, start)
             with gr.Column(scale=7, min_width=300, elem_classes=["g-right"]):
                 with gr.Column(elem_classes=["g-card", "g-results"]):
                     region("race", templates.RACE)
@@ -81,6 +95,7 @@ def build(session: Session, examples: tuple[Example, ...] | None = None) -> gr.B
         views = _round_views(start, summary)
         frame = [ask.message, channel, views.tree, views.prefix, views.entropy, views.summary]
         _wire(session, examples, held, ask, views, frame)
+        _forget_at_the_end(demo, held)
 
         clock = gr.Timer(1.0)
         clock.tick(
@@ -96,17 +111,20 @@ def build(session: Session, examples: tuple[Example, ...] | None = None) -> gr.B
 def _ask_column(
     first: Example | None,
     examples: tuple[Example, ...],
-    document: Document | None,
+    held: Held | None,
     start: Frame,
 ) -> _Ask:
-    page = region("document", templates.DOCUMENT, document_value(document))
+    shown = document_value(*held.documents) if held else "null"
+    page = region("document", templates.DOCUMENT, shown)
+    pages = region("pages", templates.PAGES)
     chosen = region(
         "choices",
         value=thumbnails(examples, first),
         root='role="group" aria-label="Examples"',
         elem_id="g-examples",
     )
-    file = gr.File(label="Your own page: drop an image here, or click", height=58, elem_id="g-file")
+    file = gr.File(label="Your own page: drop, choose or paste it", height=58, elem_id="g-file")
+    region("intake", templates.INTAKE)
     question = gr.Textbox(
         first.question if first else "",
         label="Question",
@@ -137,19 +155,32 @@ def _ask_column(
         )
         limit = gr.Slider(8, 512, 256, step=8, label="Max tokens of the answer")
     return _Ask(
-        page, chosen, file, question, suggestions, mode, run, stop, message, budget, auto, limit
+        page,
+        pages,
+        chosen,
+        file,
+        question,
+        suggestions,
+        mode,
+        run,
+        stop,
+        message,
+        budget,
+        auto,
+        limit,
     )
 
 
 def _round_views(start: Frame, summary: gr.HTML) -> _Views:
     with gr.Column(elem_classes=["g-card", "g-results", "g-rounds"]):
         region("scrubber", templates.SCRUBBER)
-        tree = plotly_view("tree", "Candidate tree", "The tree as a list", start.tree, [tree_of])
+        tree = plotly_view("tree", start.tree, [tree_of])
         with gr.Row(elem_classes=["g-pair"]):
-            prefix = plotly_view("prefix", "Accepted prefix", "As a table", start.prefix)
-            entropy = plotly_view("entropy", "Entropy per token", "As a table", start.entropy)
+            prefix = plotly_view("prefix", start.prefix)
+            entropy = plotly_view("entropy", start.entropy)
     with gr.Row(elem_classes=["g-foot"]):
-        region("export", templates.EXPORT)
+        region("export", templates.EXPORT, server_functions=[replay_of, rounds_of])
+        region("link", templates.LINK)
         opened = gr.UploadButton("Open trace", file_types=[".jsonl"], elem_id="g-open", size="sm")
     return _Views(summary, tree, prefix, entropy, opened)
 
@@ -163,10 +194,11 @@ def _wire(
     frame: list[gr.HTML],
 ) -> None:
     def run(
-        document: Document | None, question: str, mode: str, budget: int, auto: bool, limit: int
+        file: Held | None, question: str, mode: str, budget: int, auto: bool, limit: int
     ) -> Iterator[Sequence[Any]]:
         shown: Sequence[Any] = (gr.skip(),) * len(frame)
-        for each in session.run(document, question, mode, AUTO if auto else int(budget), limit):
+        pages = file.documents if file else ()
+        for each in session.run(pages, question, mode, AUTO if auto else int(budget), limit):
             # An unchanged value costs next to nothing, a skip makes its component anew.
             shown = [
                 old if new is None else new for old, new in zip(shown, each.parts, strict=True)
@@ -175,9 +207,9 @@ def _wire(
 
     def pick(event: gr.EventData) -> Sequence[Any]:
         example = examples[event.index]
-        document, shown, typed, offered, each = on_pick(example)
+        file, shown, typed, offered, each = on_pick(example)
         return (
-            document,
+            file,
             shown,
             None,
             typed,
@@ -187,13 +219,23 @@ def _wire(
         )
 
     def upload(path: str | None) -> Sequence[Any]:
-        return (*on_upload(path), thumbnails(examples, None))
+        with _deleted(path):
+            return (*on_upload(path), thumbnails(examples, None), None)
+
+    def turn(file: Held | None, event: gr.EventData) -> Sequence[Any]:
+        file, shown, told = on_pages(file, event.value)
+        return file, gr.skip() if shown is None else shown, told
 
     def suggest(event: gr.EventData) -> str:
         return event.value
 
     def open_trace(path: str) -> Sequence[Any]:
-        return updates(on_open(path))
+        with _deleted(path):
+            picture, each = on_open(path)
+        if picture is None:
+            return (*(gr.skip(),) * 4, *updates(each))
+        # a copy of the page, to look at: a run needs the page itself
+        return (None, picture, None, thumbnails(examples, None), *updates(each))
 
     running = ask.run.click(
         run,
@@ -226,12 +268,46 @@ def _wire(
     ask.file.upload(
         upload,
         ask.file,
-        [held, ask.page, ask.suggestions, ask.message, ask.examples],
+        [held, ask.page, ask.suggestions, ask.message, ask.examples, ask.file],
         cancels=[running],
         **QUIET,
     )
-    ask.file.clear(lambda: (None, "null"), None, [held, ask.page], **QUIET)
-    views.opened.upload(open_trace, views.opened, frame, cancels=[running], **QUIET)
+    ask.pages.select(
+        turn,
+        held,
+        [held, ask.page, ask.message],
+        cancels=[running],
+        trigger_mode="always_last",
+        **QUIET,
+    )
+    views.opened.upload(
+        open_trace,
+        views.opened,
+        [held, ask.page, ask.file, ask.examples, *frame],
+        cancels=[running],
+        **QUIET,
+    )
+
+
+@contextmanager
+def _deleted(path: str | None) -> Iterator[None]:
+    """An uploaded file, gone from the server's disk at the end."""
+    try:
+        yield
+    finally:
+        if path:
+            Path(path).unlink(missing_ok=True)
+
+
+def _forget_at_the_end(demo: gr.Blocks, held: gr.State) -> None:
+    """Let go of a visitor's file when the tab is closed; Gradio would keep it for an hour."""
+
+    def forget(request: gr.Request) -> None:
+        if request.session_hash in demo.state_holder:
+            # not deleted, as a tab that only lost its connection would get the first example
+            demo.state_holder[request.session_hash][held._id] = None
+
+    demo.unload(forget)
 
 
 def updates(frame: Frame) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""ask: one question about one document, every lane in turn, as one trace.
+"""ask: one question about a page or two, every lane in turn, as one trace.
 
 The command line and the page both draw from this stream. Closing it cancels the run.
 """
@@ -30,14 +30,15 @@ from glance.types import Prompt
 def ask(
     target: Target,
     drafters: Sequence[Drafter | None],  # one lane each, in this order; None is the plain lane
-    document: Document,
+    pages: Document | Sequence[Document],
     question: str,
     config: DecodeConfig | None = None,
     run: str | None = None,
 ) -> Iterator[Line]:
     """The whole trace of a question: header, notices, the lanes, compare, grounding.
 
-    There is no compare line above temperature 0, where equal text is not to be expected.
+    There is no compare line above temperature 0, where equal text is not to be expected. Grounding
+    is of the first page.
 
     Raises:
         DocumentError: the question is blank or too long.
@@ -45,7 +46,8 @@ def ask(
     """
     config = config or DecodeConfig()
     run = run or uuid4().hex[:12]
-    prompt = target.prompt(document.image, check_question(question))
+    documents = [pages] if isinstance(pages, Document) else list(pages)
+    prompt = target.prompt([each.image for each in documents], check_question(question))
     target.check_length(prompt, config.max_new_tokens)
     decoders = [Decoder(target, drafter, config) for drafter in drafters]
     numbers = count()
@@ -53,8 +55,11 @@ def ask(
     def line_of(kind: str, body: dict[str, Any]) -> Line:
         return {"kind": kind, "run": run, "seq": next(numbers), **body}
 
-    yield line_of("header", _header(target, decoders, document, prompt, config))
-    for notice in (*document.notices, *_warnings(target, document, prompt)):
+    images = _images(target, documents, prompt)
+    copy_mode = "layout" if documents[0].glyphs else "none"
+    yield line_of("header", _header(target, decoders, images, prompt, config, copy_mode))
+    told = [notice for each in documents for notice in each.notices]
+    for notice in dict.fromkeys((*told, *_warnings(target, images, prompt))):
         yield line_of("notice", {"level": notice.level, "code": notice.code, "text": notice.text})
     lines: list[Line] = []
     for decoder in decoders:
@@ -65,6 +70,7 @@ def ask(
     if config.temperature == 0.0:  # draws need not agree, so they are not compared
         for body in _compared(recorded, target.dtype_name):
             yield line_of("compare", body)
+    document = documents[0]
     if document.glyphs:
         # all lanes gave the same text, or compare said otherwise: one record, of the first lane
         lane = recorded[decoders[0].name]
@@ -72,12 +78,13 @@ def ask(
         yield line_of("grounding", {"lane": lane.name, "copy": copy})
 
 
-def _warnings(target: Target, document: Document, prompt: Prompt) -> Iterator[Notice]:
+def _warnings(target: Target, images: Sequence[dict[str, Any]], prompt: Prompt) -> Iterator[Notice]:
     """What the reader should know before the answer: the target may not read this."""
     if target.likeness and target.likeness.unlike(target, prompt):
         yield UNLIKE
     limits = limits_of(target.name)
-    yield from limits.of_page(document.image)
+    for image in images:
+        yield from limits.of_text(image["text_px"])
     yield from limits.of_question(prompt.question)
 
 
@@ -105,12 +112,12 @@ def _compared(recorded: dict[str, RecordedLane], dtype: str) -> Iterator[dict[st
 def _header(
     target: Target,
     decoders: Sequence[Decoder],
-    document: Document,
+    images: Sequence[dict[str, Any]],
     prompt: Prompt,
     config: DecodeConfig,
+    copy_mode: str,
 ) -> dict[str, Any]:
     drafter = next((decoder.drafter for decoder in decoders if decoder.drafter), None)
-    processed = prompt.images[0].size if prompt.images else document.image.size
     return {
         "schema": SCHEMA,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -135,7 +142,7 @@ def _header(
             "temperature": config.temperature,
             "seed": config.seed,
             "stop_ids": list(config.stop_ids),
-            "copy_mode": "layout" if document.glyphs else "none",
+            "copy_mode": copy_mode,
             "costs": config.costs.to_json() if config.costs else None,
         },
         "prompt": {
@@ -143,14 +150,28 @@ def _header(
             "tokens": prompt.input_ids.shape[1],
             "image_tokens": prompt.image_tokens,
         },
-        "image": {
+        **dict(zip(("image", "second_image"), images, strict=False)),
+        "provenance": provenance(),
+    }
+
+
+def _images(target: Target, documents: Sequence[Document], prompt: Prompt) -> list[dict[str, Any]]:
+    """Each page of a prompt: which it is, and how the target sees it."""
+    limits = limits_of(target.name)
+    seen = prompt.images or [each.image for each in documents]
+    return [
+        {
             "name": document.name,
             "sha256": document.sha256,
+            "kind": document.kind,
+            "mode": document.mode,
             "original": list(document.original_size),
-            "processed": list(processed),
+            "processed": list(image.size),
+            "text_px": limits.text_seen(document.image),
             "orientation": document.orientation,
             "page": document.page,
             "pages": document.pages,
-        },
-        "provenance": provenance(),
-    }
+            "crop": list(document.crop) if document.crop else None,
+        }
+        for document, image in zip(documents, seen, strict=True)
+    ]

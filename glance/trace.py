@@ -16,6 +16,12 @@ window opened) and, where a verb took time, `ms`; a round's lines have `r`, coun
     grounding copy [{tokens [from, to), boxes, source, confidence, approximate}]
     notice    level, code, text
 
+`image` of the header is the page that was asked about; `second_image`, of the same fields, is there
+only for a question about two.
+
+`image.bytes` of the header is there only if the reader asked for it: a picture of the page, as a
+`data:` URL in base64.
+
 `settings.costs` is the cost profile behind a `node_budget` of "auto", so that the run can be had
 again, and null for a fixed one.
 
@@ -31,10 +37,12 @@ import platform
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from glance.machine import machine
 
@@ -59,18 +67,26 @@ def dumps(line: Line) -> str:
 def read_trace(source: str | Path) -> list[Line]:
     """Read a trace from a path, or from its text when `source` is a string that starts with `{`.
 
+    Raises:
+        TraceError: not a trace, or of a later schema.
+    """
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return parse_trace(source)
+    try:
+        text = Path(source).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise TraceError(f"The trace could not be opened: {_reason(error)}.") from error
+    return parse_trace(text)
+
+
+def parse_trace(text: str) -> list[Line]:
+    """A trace from its text, whatever that is: a stranger's text is never taken for a path.
+
     Unknown kinds become a notice; so does a last line that was cut off while it was written.
 
     Raises:
         TraceError: not a trace, or of a later schema.
     """
-    if isinstance(source, str) and source.lstrip().startswith("{"):
-        text = source
-    else:
-        try:
-            text = Path(source).read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise TraceError(f"The trace could not be opened: {_reason(error)}.") from error
     rows = [(n, row) for n, row in enumerate(text.split("\n"), start=1) if row.strip()]
     if not rows:
         raise TraceError("The trace is empty.")
@@ -84,6 +100,7 @@ def read_trace(source: str | Path) -> list[Line]:
             raise TraceError(f"Line {number} of the trace is not a JSON object with a kind.")
         if not lines:
             _check_header(line)
+        _check_place(line, number)
         if line["kind"] not in KINDS:
             text = f"Skipped a record of unknown kind {line['kind']!r}."
             line = _notice([line], "unknown-kind", text)
@@ -93,10 +110,14 @@ def read_trace(source: str | Path) -> list[Line]:
 
 def _parse(row: str) -> Line | None:
     try:
-        line = json.loads(row)
+        line = json.loads(row, parse_constant=_refuse)
     except (ValueError, RecursionError):  # RecursionError: brackets nested without end
         return None
     return line if isinstance(line, dict) and isinstance(line.get("kind"), str) else None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"JSON has no {name}")
 
 
 def _check_header(line: Line) -> None:
@@ -109,6 +130,22 @@ def _check_header(line: Line) -> None:
         raise TraceError(
             f"The trace has schema {schema}; this version of GLANCE reads schemas up to {SCHEMA}."
         )
+
+
+def _check_place(line: Line, number: int) -> None:
+    if not (isinstance(line.get("lane", ""), str) and isinstance(line.get("r", 1), int)):
+        raise TraceError(f"Line {number} of the trace does not name its lane and round rightly.")
+
+
+@contextmanager
+def whole_lines() -> Iterator[None]:
+    """For what reads the fields of a trace: a line that lacks some ends it in a TraceError."""
+    try:
+        yield
+    except TraceError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise TraceError("The trace is damaged: a line lacks some of its fields.") from error
 
 
 def _notice(lines: list[Line], code: str, text: str) -> Line:

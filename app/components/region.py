@@ -14,14 +14,8 @@ from functools import cache
 from pathlib import Path
 
 import gradio as gr
-import plotly
 
-STATIC = Path(__file__).parents[1] / "static"
-PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-SCRIPTS = tuple(
-    STATIC / f"{name}.js"
-    for name in ("core", "trace", "player", "race", "answers", "panels", "plots")
-)
+from app import static_files, templates
 
 
 @cache
@@ -57,9 +51,9 @@ def region(
     """
     return gr.HTML(
         value,
-        html_template=f'<div class="g-root g-{kind}" {root}>{template}</div>',
+        html_template=templates.root(kind, template, root),
         js_on_load=f'GLANCE.mount("{kind}", element, props, trigger, server, watch);',
-        head=head(*SCRIPTS, *libraries),
+        head=head(*static_files.PAGE, *libraries),
         apply_default_css=False,
         elem_id=elem_id or f"g-{kind}",
         elem_classes=["g-region", *elem_classes],

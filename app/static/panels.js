@@ -1,4 +1,4 @@
-// The smaller regions: document, scrubber, summary, choices, counter, status, export.
+// The smaller regions: document, scrubber, summary, choices, counter, status.
 (() => {
   "use strict";
   const G = window.GLANCE;
@@ -9,8 +9,10 @@
   G.region("document", ({ root, props, watch }) => {
     const picture = root.querySelector("img");
     const frame = root.querySelector(".g-frame");
+    const beside = root.querySelector(".g-second");
     const overlay = root.querySelector("svg");
     const caption = root.querySelector(".g-caption");
+    const shape = (node, { width, height }) => node.style.setProperty("--ratio", width / height);
     const show = () => {
       const page = G.parse(props.value);
       G.page = page;
@@ -18,10 +20,15 @@
       if (page) {
         picture.src = page.src;
         picture.alt = page.alt;
-        frame.style.setProperty("--ratio", page.width / page.height);
+        shape(frame, page);
       } else {
         picture.removeAttribute("src");
       }
+      const second = page?.second;
+      root.classList.toggle("g-two", !!second);
+      beside.hidden = !second;
+      beside.replaceChildren(...(second ? [el("img", { src: second.src, alt: second.alt })] : []));
+      if (second) shape(beside, second);
       describe();
       places = new Map();
       follows = -1;
@@ -29,12 +36,21 @@
       light();
       G.emit("page", page);
     };
-    // Name and size of the page, and the size at which the model read it.
+    // The file, and how the model sees its pages: as a run has it on record, or will have it.
     const describe = () => {
       const page = G.page;
-      const read = page && G.trace.header?.image?.sha256 === page.sha256 && G.trace.header.image.processed;
+      const { image, second_image, prompt } = (G.trace.isOfPage() && G.trace.header) || {};
+      const shown = page ? [page, page.second].filter(Boolean) : [];
+      const seen = image ? [image, second_image].filter(Boolean) : shown;
+      const each = (values) => [...new Set(values.filter(Boolean))].join(" and ");
+      const sizes = each(seen.map(({ processed }) => processed?.join(" × ")));
+      const tokens = prompt?.image_tokens ?? shown.reduce((sum, { tokens }) => sum + tokens, 0);
+      const heights = each(shown.map(({ text_px }) => text_px && `${text_px} px`));
       caption.textContent = !page ? "" : [
-        page.name, `${page.width} × ${page.height} pixels`, read && `read at ${read.join(" × ")}`, ...page.notices,
+        page.name, `${each(shown.map(({ width, height }) => `${width} × ${height}`))} pixels`,
+        [page.kind, page.mode].filter(Boolean).join(", "),
+        sizes && `read at ${sizes}`, tokens && `${tokens.toLocaleString("en")} visual tokens`,
+        heights && `text about ${heights} tall`, ...page.notices,
       ].filter(Boolean).join(" · ");
     };
     const rect = ([x0, y0, x1, y1], name) => {
@@ -63,7 +79,7 @@
     };
     function light() {
       overlay.replaceChildren();
-      if (!G.page || G.trace.header?.image?.sha256 !== G.page.sha256) return;
+      if (!G.trace.isOfPage()) return;
       const { round, now } = G.player;
       const seen = now === Infinity ? Infinity
         : G.trace.focus()?.rounds.filter((step) => step.end <= now).at(-1)?.to ?? 0;
@@ -141,12 +157,14 @@
   G.region("choices", ({ root, props, watch, trigger }) => {
     const show = () => {
       const items = G.parse(props.value) || [];
+      const pick = (index) => trigger("select", { index, value: items[index].title });
       root.replaceChildren(...items.map((item, index) => {
         const button = el("button", { type: "button", class: item.image ? "g-example" : "g-chip", "aria-pressed": item.chosen ? "true" : null },
           item.image && el("img", { src: item.image, alt: "" }), el("span", {}, item.title));
-        button.addEventListener("click", () => trigger("select", { index, value: item.title }));
+        button.addEventListener("click", () => pick(index));
         return button;
       }));
+      if (items.some((item) => item.id)) G.emit("examples", { items, pick });
     };
     watch("value", show);
     show();
@@ -175,19 +193,6 @@
     };
     root.querySelector(".g-theme").addEventListener("click", () => document.body.classList.toggle("dark"));
     watch("value", show);
-    show();
-  });
-
-  // --- export: the very text that was streamed -------------------------------------------------
-  G.region("export", ({ root }) => {
-    const button = root.querySelector("button");
-    button.addEventListener("click", () => {
-      const url = URL.createObjectURL(new Blob([G.trace.text], { type: "application/jsonl" }));
-      el("a", { href: url, download: "trace.jsonl" }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 1000);
-    });
-    const show = () => { button.disabled = !G.trace.text; };
-    G.on("trace", show);
     show();
   });
 })();

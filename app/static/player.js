@@ -79,7 +79,8 @@
     if (live && (player.phase !== "done" || player.span() >= SHORT_MS)) return;
     ended = G.trace.run;
     clearTimeout(pending);
-    pending = setTimeout(player.slowly, live ? 900 : 400);
+    // nothing plays over the round that a reader, or a link, has chosen meanwhile
+    pending = setTimeout(() => player.follow && player.slowly(), live ? 900 : 400);
   };
   G.on("trace", ({ fresh }) => {
     if (fresh) {
@@ -139,7 +140,7 @@
     const header = G.trace.header;
     const typed = question()?.value.trim();
     const other = header && typed !== undefined
-      && (typed !== (player.asked || "").trim() || G.page?.sha256 !== header.image?.sha256);
+      && (typed !== (player.asked || "").trim() || !G.trace.isOfPage());
     const stale = !!other && player.source !== "opened";
     if (stale === document.body.classList.contains("g-stale")) return;
     document.body.classList.toggle("g-stale", stale);

@@ -116,6 +116,13 @@
       this.place();
       this.root.dispatchEvent(new Event("drawn"));
     }
+    nodes() { return Number(this.div.dataset.nodes || 0); }
+    // The figure as drawn, as a data: URL, on the card's colour: it may end up on any ground.
+    picture(format) {
+      const { width, height } = this.div._fullLayout;
+      const layout = { ...this.div.layout, paper_bgcolor: palette()("card") };
+      return window.Plotly.toImage({ data: this.div.data, layout }, { format, width, height, scale: format === "png" ? 2 : 1 });
+    }
     // A deep tree on a narrow screen keeps its nodes apart and pans in its own box.
     widen(layout) {
       const wanted = (layout.meta?.columns || 0) * COLUMN;

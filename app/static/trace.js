@@ -22,6 +22,14 @@
   trace.focus = () => [...trace.lanes.values()].find((lane) => lane.name !== "ar")
     || trace.lanes.values().next().value || null;
 
+  // Whether the trace is about the pages that are shown: the same parts of the same file.
+  trace.isOfPage = () => {
+    const { image, second_image } = trace.header || {};
+    const key = (page, second) => JSON.stringify(
+      [page.sha256, page.page ?? 1, page.crop ?? null, second?.page ?? null]);
+    return !!G.page && !!image && key(image, second_image) === key(G.page, G.page.second);
+  };
+
   trace.feed = (text) => {
     const firstLine = text.slice(0, text.indexOf("\n"));
     if (trace.dropped.has(G.parse(firstLine)?.run)) return;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 Figure = dict[str, Any]
@@ -53,3 +54,8 @@ def empty(run: str, sentence: str) -> Figure:
     """A figure with no data and one sentence that says why."""
     axis = {"visible": False}
     return figure([], run, "", "", caption=sentence, layout={"xaxis": axis, "yaxis": axis})
+
+
+def view_value(run: str, figure: Figure) -> str:
+    """A figure as the text that a view takes, with the run it belongs to."""
+    return json.dumps({"run": run, "figure": figure}, ensure_ascii=False, separators=(",", ":"))

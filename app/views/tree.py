@@ -173,7 +173,7 @@ def _line(role: str, xs: list[Any], ys: list[Any]) -> dict[str, Any]:
 def _hover(node: int, tree: dict[str, Any], verify: dict[str, Any], fate: str) -> str:
     lines = [f"<b>{escape(visible(tree['text'][node]))}</b> · {fate}"]
     if node:
-        lines.append(f"drafter gave it {tree['p_draft'][node]:.3f} (rank {tree['rank'][node]})")
+        lines.append(f"drafter gave it {tree['p_draft'][node]:.3f} (rank {tree['rank'][node]:d})")
         lines.append(f"target gave it {verify['p_target'][node]:.3f}")
     lines.append(f"target's entropy after it {verify['h'][node]:.3f} nats")
     return "<br>".join(lines)

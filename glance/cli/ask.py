@@ -1,4 +1,4 @@
-"""`ask`: one question about one document image, in one lane or several."""
+"""`ask`: one question about a page or two, in one lane or several."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from glance.cli.decoding import decode_config
 from glance.cli.output import live, note, write_json
 from glance.cli.run import show_run, summary
 from glance.config import AUTO
-from glance.documents.intake import check_question, load_document
+from glance.documents.intake import check_question, load_pages
 from glance.drafters.load import PLAIN
 from glance.trace import Line, dumps, read_trace
 
 
 def run(options: Namespace) -> int:
     """Answer, keep the trace while it is written, print the lanes' totals."""
-    document = load_document(options.image, options.page)
+    documents = load_pages(options.image, options.page or [1], crop=options.crop)
     question = check_question(options.question)
     costs = recorded_costs(read_trace(options.profile)) if options.profile else None
     if costs is not None:
@@ -36,11 +36,13 @@ def run(options: Namespace) -> int:
         config = decode_config(options, target, drafters, costs)
         lines: list[Line] = []
         tokens = 0
-        for line in ask(target, drafters, document, question, config):
+        for line in ask(target, drafters, documents, question, config):
             lines.append(line)
             if file:
                 file.write(dumps(line) + "\n")
                 file.flush()  # a run that is stopped leaves what it did
+            if line["kind"] == "header":
+                note(_reading(line))
             if line["kind"] == "notice":
                 note(line["text"])
             if line["kind"] == "prefill":
@@ -53,3 +55,15 @@ def run(options: Namespace) -> int:
     show_run(lines)
     write_json(options.json, summary(lines))
     return 0
+
+
+def _reading(header: Line) -> str:
+    """How the model reads the pages."""
+    images = [header[key] for key in ("image", "second_image") if key in header]
+    pages = [
+        f"page {image['page']} ({image['kind']}, {image['mode']}) read at "
+        f"{image['processed'][0]} x {image['processed'][1]}"
+        + (f", text about {image['text_px']} px tall" if image["text_px"] else "")
+        for image in images
+    ]
+    return "; ".join([*pages, f"{header['prompt']['image_tokens']} visual tokens"])

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from glance.config import AUTO, FAULTS, MOST_NODES, NodeBudget
 from glance.documents import mix
+from glance.documents.intake.document import Crop
 from glance.drafters.load import NAMES, TEST_NAMES
 
 SPLITS = ("train", "validation", "test")
@@ -100,7 +101,9 @@ def _add_ask(commands: argparse._SubParsersAction[_Parser]) -> None:
         "answer a question about a document image",
         'python -m glance ask receipt.png "What is the total?" --trace run.jsonl',
     )
-    ask.add_argument("image", metavar="IMAGE", help="PNG, JPEG, WebP, AVIF, TIFF, GIF or BMP file")
+    ask.add_argument(
+        "image", metavar="IMAGE", help="PDF, PNG, JPEG, HEIC, WebP, AVIF, TIFF, GIF or BMP file"
+    )
     ask.add_argument("question", metavar="QUESTION", help="in quotes, 2,000 characters at most")
     ask.add_argument(
         "--drafter",
@@ -118,7 +121,20 @@ def _add_ask(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="decode with --budget auto and the costs that this trace has on record, not with new "
         "ones: the same question then gets the same trees",
     )
-    ask.add_argument("--page", type=_whole(1, 100_000), default=1, help="page of a TIFF file")
+    ask.add_argument(
+        "--page",
+        action="append",
+        type=_whole(1, 100_000),
+        metavar="N",
+        help="page of a PDF or TIFF file (default: 1); twice for a question about two pages",
+    )
+    ask.add_argument(
+        "--crop",
+        type=_crop,
+        metavar="X0,Y0,X1,Y1",
+        help="read only this part of the page, at full resolution: left, top, right and bottom as "
+        "fractions of it, such as 0,0,1,0.5 for the upper half",
+    )
     _add_target(ask)
     _add_head(ask)
     ask.add_argument("--trace", type=Path, metavar="FILE", help="keep every event, for replay")
@@ -133,6 +149,12 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
         "python -m glance replay run.jsonl",
     )
     replay.add_argument("trace", metavar="FILE", type=Path, help="a trace written by ask --trace")
+    replay.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="also write a page that replays the run in any browser, offline: all in one file",
+    )
     _add_json(replay)
 
 
@@ -409,6 +431,15 @@ def _budget(text: str) -> NodeBudget:
     except (ValueError, argparse.ArgumentTypeError):
         words = f"must be a whole number from 1 to 1024, or {AUTO}"
         raise argparse.ArgumentTypeError(words) from None
+
+
+def _crop(text: str) -> Crop:
+    try:
+        left, top, right, bottom = map(float, text.split(","))
+    except ValueError:
+        words = "must be four numbers with commas between them, such as 0,0,1,0.5"
+        raise argparse.ArgumentTypeError(words) from None
+    return left, top, right, bottom
 
 
 def _minutes(text: str) -> float:

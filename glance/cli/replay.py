@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
 from glance.cli.output import note, show, write_json
 from glance.cli.run import show_rounds, show_run, summary
@@ -18,7 +19,17 @@ def run(options: Namespace) -> int:
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise TraceError(f"The trace lacks a field that its schema asks for: {error}.") from error
     write_json(options.json, result)
+    if options.html:
+        _write_page(options.trace, options.html)
     return 0
+
+
+def _write_page(trace: Path, path: Path) -> None:
+    # Only here does this package reach for the page: the file is made of the page's own scripts.
+    from app.replay_file import replay_html
+
+    path.write_text(replay_html(trace.read_text(encoding="utf-8")), encoding="utf-8")
+    note(f"wrote {path}")
 
 
 def _show(lines: list[Line]) -> None:

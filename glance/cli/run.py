@@ -37,6 +37,7 @@ def summary(lines: list[Line]) -> dict[str, Any]:
         "lanes": [_bare(lane.finish) for lane in recorded.values() if lane.finish],
         "compare": [_bare(line) for line in lines if line["kind"] == "compare"],
         "image": header["image"],
+        "second_image": header.get("second_image"),
         "target": header["target"],
         "drafter": header["drafter"],
         "settings": header["settings"],

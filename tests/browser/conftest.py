@@ -37,11 +37,13 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def serve(*arguments: str) -> Iterator[str]:
-    """The page's address, served until the generator is closed."""
+def serve(*arguments: str, uploads: str | Path = "") -> Iterator[str]:
+    """The page's address, served until the generator is closed; uploads land in a given folder."""
     port = free_port()
     command = [sys.executable, "-m", "tests.browser.serve", str(port), *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+    if uploads:
+        environment["GRADIO_TEMP_DIR"] = str(uploads)
     server = subprocess.Popen(command, cwd=ROOT, env=environment)
     address = f"http://127.0.0.1:{port}/"
     try:
@@ -66,9 +68,15 @@ def assets(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def toy_url(assets) -> Iterator[str]:
+def uploads(tmp_path_factory) -> Path:
+    """Where the toy page's server puts what is uploaded."""
+    return tmp_path_factory.mktemp("uploads")
+
+
+@pytest.fixture(scope="session")
+def toy_url(assets, uploads) -> Iterator[str]:
     """The page over a toy runner: 10 ms a line, so a run takes a second or two."""
-    yield from serve(str(assets), "0.01")
+    yield from serve(str(assets), "0.01", uploads=uploads)
 
 
 @pytest.fixture(scope="session")
@@ -97,10 +105,21 @@ def visit(browser) -> Iterator[Callable[..., Page]]:
     contexts = []
     problems: list[str] = []
 
-    def visit(url: str, *, width: int = 1280, height: int = 900, motion: bool = False) -> Page:
+    def visit(
+        url: str,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        motion: bool = False,
+        offline: bool = False,
+        touch: bool = False,
+    ) -> Page:
         context = browser.new_context(
             viewport={"width": width, "height": height},
+            has_touch=touch,
+            is_mobile=touch,
             reduced_motion="no-preference" if motion else "reduce",
+            offline=offline,
         )
         contexts.append(context)
         page = context.new_page()

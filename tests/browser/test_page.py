@@ -372,7 +372,8 @@ def test_reduced_motion_plays_nothing_unasked(toy_url, visit):
 def test_the_exported_trace_opens_to_the_same_page(toy_url, visit, tmp_path):
     page = visit(toy_url)
     with page.expect_download() as download:
-        page.locator("#g-export button").click()
+        page.locator("#g-export summary").click()
+        page.locator("#g-export button[data-file='trace.jsonl']").click()
     path = tmp_path / "trace.jsonl"
     download.value.save_as(path)
     assert path.read_text(encoding="utf-8") == page.evaluate("GLANCE.trace.text")

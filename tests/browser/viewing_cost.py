@@ -70,7 +70,7 @@ def _drain(runner: Runner, example: Example, header: Line) -> list[Line]:
     """The run of that header once more."""
     settings, lanes = header["settings"], tuple(header["lanes"])
     budget, limit = settings["node_budget"], settings["max_new_tokens"]
-    return list(runner(example.document(), example.question, lanes, budget, limit, "drained"))
+    return list(runner((example.document(),), example.question, lanes, budget, limit, "drained"))
 
 
 def say(text: str) -> None:

@@ -35,7 +35,7 @@ def started(runner=None) -> Session:
 
 
 def run(session: Session, question: str = "hello there", mode: str = "both") -> Iterator:
-    return session.run(PAGE, question, mode, 15, 256)
+    return session.run((PAGE,), question, mode, 15, 256)
 
 
 def states(frames) -> list[dict]:
@@ -87,17 +87,17 @@ def test_the_trace_only_ever_grows():
 
 
 @pytest.mark.parametrize(
-    ("document", "question", "word"),
+    ("documents", "question", "word"),
     [
-        (None, "What is it?", NO_DOCUMENT),
-        (PAGE, "", "no question"),
-        (PAGE, "  \n ", "no question"),
-        (PAGE, "x" * 2001, "2,001 characters"),
+        ((), "What is it?", NO_DOCUMENT),
+        ((PAGE,), "", "no question"),
+        ((PAGE,), "  \n ", "no question"),
+        ((PAGE,), "x" * 2001, "2,001 characters"),
     ],
 )
-def test_bad_input_is_one_sentence_and_the_session_goes_on(document, question, word):
+def test_bad_input_is_one_sentence_and_the_session_goes_on(documents, question, word):
     session = started()
-    frames = list(session.run(document, question, "both", 15, 256))
+    frames = list(session.run(documents, question, "both", 15, 256))
     assert len(frames) == 1
     told = json.loads(frames[0].state)
     assert told["level"] == "error"

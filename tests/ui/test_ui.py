@@ -14,6 +14,7 @@ from PIL import Image
 
 from app.examples import load_examples
 from app.handlers import on_open, on_pick, on_upload, tree_of
+from app.held import Held
 from app.session import Session
 from app.ui import build, launch_options
 from glance.config import AUTO
@@ -112,7 +113,8 @@ def test_scripts_write_text_never_markup():
 
 def test_picking_an_example_gives_its_page_question_and_recorded_run(assets):
     (example,) = load_examples(assets)
-    document, view, question, suggestions, frame = on_pick(example)
+    held, view, question, suggestions, frame = on_pick(example)
+    (document,) = held.documents
     assert document.sha256 == json.loads(view)["sha256"]
     assert question == "Transcribe the page."
     assert json.loads(suggestions)[0]["title"] == "Transcribe the page."
@@ -131,8 +133,8 @@ def test_the_preview_knows_where_every_glyph_stands(assets):
 
 def test_a_good_upload_becomes_the_document(tmp_path):
     Image.new("RGB", (200, 100), "white").save(tmp_path / "p.png")
-    document, view, _, told = on_upload(str(tmp_path / "p.png"))
-    assert document is not None
+    held, view, _, told = on_upload(str(tmp_path / "p.png"))
+    assert held is not None
     assert json.loads(view)["width"] == 200
     assert json.loads(told)["level"] == "info"
 
@@ -141,9 +143,9 @@ def test_small_text_is_told_when_the_page_is_chosen(tmp_path):
     draw_page(tmp_path / "p.png", "Northgate Stationers\n12 Mill Lane, Oxbridge OX4 2TT\n" * 6)
     picture = Image.open(tmp_path / "p.png")
     picture.resize((picture.width // 3, picture.height // 3), 3).save(tmp_path / "small.png")
-    document, view, _, told = on_upload(str(tmp_path / "small.png"))
+    held, view, _, told = on_upload(str(tmp_path / "small.png"))
     words = json.loads(told)
-    assert document is not None
+    assert held is not None
     assert words["level"] == "warning"
     assert words["text"].startswith("Text will be about ")
     assert json.loads(view)["notices"] == [words["text"]]
@@ -166,8 +168,8 @@ def test_the_page_says_which_letters_the_model_reads(assets):
 )
 def test_a_bad_upload_is_one_sentence_and_leaves_no_document(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
-    document, view, _, told = on_upload(str(tmp_path / name))
-    assert document is None
+    held, view, _, told = on_upload(str(tmp_path / name))
+    assert held is None
     assert view == "null"
     words = json.loads(told)
     assert words["level"] == "error"
@@ -180,7 +182,8 @@ def test_an_exported_trace_opens_to_the_same_figures(tmp_path, assets):
     frame = on_pick(example)[-1]
     path = tmp_path / "trace.jsonl"
     path.write_text(frame.trace, encoding="utf-8")
-    opened = on_open(str(path))
+    picture, opened = on_open(str(path))
+    assert picture is None
     assert opened.parts[1:] == frame.parts[1:]
     assert json.loads(opened.state)["source"] == "opened"
 
@@ -200,7 +203,8 @@ def test_an_exported_trace_opens_to_the_same_figures(tmp_path, assets):
 def test_a_bad_trace_is_one_sentence(tmp_path, text):
     path = tmp_path / "bad.jsonl"
     path.write_text(text, encoding="utf-8")
-    frame = on_open(str(path))
+    picture, frame = on_open(str(path))
+    assert picture is None
     assert frame.trace is None
     told = json.loads(frame.state)
     assert told["level"] == "error"
@@ -211,6 +215,13 @@ def test_a_round_of_any_trace_can_be_drawn_again():
     figure = json.loads(tree_of(round_text(2)))
     go.Figure(figure)
     assert figure["layout"]["meta"]["round"] == 2
+
+
+def test_a_round_whose_rank_is_text_is_not_drawn():
+    """Plotly reads tags in what it draws, and a trace may come from anyone."""
+    ranked = round_text(2).replace('"rank":[0,0', '"rank":[0,"<a href=x>0</a>"')
+    assert ranked != round_text(2)
+    assert tree_of(ranked) is None
 
 
 @pytest.mark.parametrize("text", ["", "{}", "null", "[]", '{"kind":"commit"}', "x" * 300_000])
@@ -239,5 +250,5 @@ def test_the_node_budget_can_be_left_to_the_machine():
     assert run.inputs[4] is auto
     page = Document(Image.new("RGB", (9, 9)), (), 1, 1, (9, 9), "0" * 64, "page.png")
     for ticked in (False, True):
-        list(run.fn(page, "What?", "glance", 31, ticked, 64))
+        list(run.fn(Held(b"", (page,)), "What?", "glance", 31, ticked, 64))
     assert asked == [31, AUTO]

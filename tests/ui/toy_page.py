@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ def toy_runner(pause: float = 0.02) -> Runner:
     """A runner that answers with the question's own text, one line every `pause` seconds."""
 
     def run(
-        document: Document,
+        documents: Sequence[Document],
         question: str,
         names: tuple[str, ...],
         node_budget: int,  # noqa: ARG001 - a runner's signature
@@ -87,7 +87,11 @@ def toy_runner(pause: float = 0.02) -> Runner:
     ) -> Iterator[dict[str, Any]]:
         for line in toy_trace(question[:max_tokens], run_id, lanes=names, question=question):
             if line["kind"] == "header":
-                line["image"]["sha256"] = document.sha256
+                records = [
+                    {**line["image"], "sha256": each.sha256, "page": each.page, "crop": each.crop}
+                    for each in documents
+                ]
+                line.update(zip(("image", "second_image"), records, strict=False))
             time.sleep(pause)
             yield line
 

@@ -120,6 +120,9 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["ask", "page.png", "What?", "--budget", "many"], "or auto"),
         (["audit", "--budget", "1025"], "1 to 1024"),
         (["ask", "page.png", "What?", "--max-tokens", "0"], "from 1"),
+        (["ask", "page.png", "What?", "--page", "0"], "from 1"),
+        (["ask", "page.png", "What?", "--crop", "0,0,1"], "four numbers"),
+        (["ask", "page.png", "What?", "--crop", "upper half"], "four numbers"),
         (["replay", "nowhere.jsonl"], "could not be opened"),
         (["replay", str(ROOT / "pyproject.toml")], "trace"),
         (["audit", "--break", "everything"], "compaction"),
@@ -183,6 +186,40 @@ def test_warnings_come_on_the_side_and_into_the_json(
     assert "Latin" not in said.out
     told = json.loads(result.read_text(encoding="utf-8"))
     assert told["notices"] == ["This model reads Latin letters only."]
+
+
+def test_two_pages_or_a_part_of_one_are_read(
+    tiny: Target,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(tiny, "name", "embedded")
+    pages = [Image.effect_noise((112 + 28 * n, 84), 60).convert("RGB") for n in range(3)]
+    paper = tmp_path / "three.pdf"
+    pages[0].save(paper, "PDF", save_all=True, append_images=pages[1:], resolution=200)
+    trace = tmp_path / "run.jsonl"
+    asked = ["ask", str(paper), "What?", "--drafter", "ar", "--max-tokens", "3"]
+    kept = ["--trace", str(trace)]
+    assert main([*asked, *kept, "--page", "3", "--page", "1"]) == 0
+    header = read_trace(trace)[0]
+    assert (header["image"]["page"], header["second_image"]["page"]) == (3, 1)
+    assert (header["image"]["processed"], header["second_image"]["processed"]) == (
+        [168, 84],
+        [112, 84],
+    )
+    assert header["prompt"]["image_tokens"] == (168 + 112) * 84 // 14**2
+    said = capsys.readouterr().err
+    assert "page 3 (PDF, RGB) read at 168 x 84; page 1 (PDF, RGB) read at 112 x 84; 120" in said
+    assert "Page 3 of 3.\nPage 1 of 3.\n" in said
+    assert main([*asked, *kept, "--crop", "0,0,0.5,1"]) == 0
+    header = read_trace(trace)[0]
+    assert header["image"]["crop"] == [0, 0, 0.5, 1]
+    assert "56 x 84 of 112 x 84 pixels" in capsys.readouterr().err
+    assert "second_image" not in header
+    assert "one page" in refused(capsys, *asked, "--page", "1", "--page", "2", "--crop", "0,0,1,1")
+    assert "within the page" in refused(capsys, *asked, "--crop", "0,0,1,1.5")
+    assert "1 to 3" in refused(capsys, *asked, "--page", "4")
 
 
 def test_a_folder_without_a_head_is_refused(

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from glance.trace import SCHEMA, TraceError, dumps, provenance, read_trace
+from glance.trace import SCHEMA, TraceError, dumps, parse_trace, provenance, read_trace, whole_lines
 
 HEADER = {"kind": "header", "run": "x", "seq": 0, "schema": SCHEMA}
 COMMIT = {"kind": "commit", "run": "x", "seq": 1, "lane": "ar", "r": 1, "text": "é\n<b>&\u2028"}
@@ -44,6 +44,9 @@ def test_numbers_that_json_lacks_are_refused():
         (text({**HEADER, "schema": SCHEMA + 1}), f"schema {SCHEMA + 1}"),
         (text(HEADER) + "[1]\n" + text(COMMIT), "Line 2"),
         ("{" + "[" * 100_000, "Line 1"),
+        (text(HEADER) + '{"kind":"commit","lane":"ar","r":1,"h":NaN}\n' + text(COMMIT), "Line 2"),
+        (text(HEADER, {**COMMIT, "r": "<b>1</b>"}), "Line 2"),
+        (text(HEADER, {**COMMIT, "lane": ["ar"]}), "Line 2"),
     ],
 )
 def test_bad_text_is_refused_in_one_sentence(source, words):
@@ -63,6 +66,22 @@ def test_files_that_cannot_be_read(tmp_path):
         read_trace(tmp_path / "missing")
     with pytest.raises(TraceError):
         read_trace(tmp_path)
+
+
+def test_text_is_never_taken_for_a_path(tmp_path):
+    path = tmp_path / "run.jsonl"
+    path.write_text(text(HEADER), encoding="utf-8")
+    with pytest.raises(TraceError, match="Line 1"):
+        parse_trace(str(path))
+    with pytest.raises(TraceError, match="empty"):
+        parse_trace("")
+
+
+def test_a_reader_that_misses_a_field_ends_in_a_sentence():
+    with pytest.raises(TraceError, match=r"lacks some of its fields\."), whole_lines():
+        assert HEADER["target"]
+    with pytest.raises(TraceError, match="schema"), whole_lines():
+        parse_trace(text({"kind": "header"}))
 
 
 def test_unknown_kinds_become_a_notice():

@@ -1,0 +1,31 @@
+"""What the server holds of a visit: a file, and the pages of it that a question is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from glance.documents.intake import Crop, Document, load_pages
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One file and one or two of its pages, as chosen."""
+
+    source: Path | bytes  # of an upload the bytes, which are nowhere else
+    documents: tuple[Document, ...]
+
+    @classmethod
+    def first_page(cls, source: Path | bytes, name: str) -> Held:
+        """The file as it is shown at first.
+
+        Raises:
+            DocumentError: it cannot be used.
+        """
+        return cls(source, load_pages(source, [1], name))
+
+    def turned(self, pages: Sequence[int], crop: Crop | None) -> Held:
+        """The same file with other pages, or another part of a page; raises alike."""
+        name = self.documents[0].name
+        return Held(self.source, load_pages(self.source, pages, name, crop))
