@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("app", "assets", "docs", "glance", "tests", ".ci")
 TEXT = {".py", ".md", ".txt", ".toml", ".json", ".jsonl", ".js", ".css", ".yaml", ".svg", ""}
-DRAWING = {"matplotlib", "reportlab", "pypdfium2"}  # of the foreign pages
+DRAWING = {"matplotlib", "reportlab"}  # of the foreign pages
 TESTS_ONLY = {"pytest", "hypothesis", "playwright", "dflash"} | DRAWING
 
 
