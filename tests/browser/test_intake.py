@@ -53,7 +53,7 @@ def test_pages_of_a_pdf_are_turned_and_two_are_asked_about_together(toy_url, vis
     expect(page.locator(".g-several")).to_be_hidden()
     page.set_input_files(FIELD, pdf)
     caption = page.locator(".g-caption")
-    expect(caption).to_contain_text("three.pdf · 1200 × 1600 pixels · PDF, RGB · read at ")
+    expect(caption).to_contain_text("three.pdf · 864 × 1152 pixels · PDF, RGB · read at ")
     expect(caption).to_contain_text(re.compile(r"read at \d+ × \d+ · [\d,]+ visual tokens"))
     expect(page.locator(".g-of")).to_have_text("of 3")
     assert shade(page) > 200

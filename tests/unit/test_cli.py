@@ -197,7 +197,7 @@ def test_two_pages_or_a_part_of_one_are_read(
     monkeypatch.setattr(tiny, "name", "embedded")
     pages = [Image.effect_noise((112 + 28 * n, 84), 60).convert("RGB") for n in range(3)]
     paper = tmp_path / "three.pdf"
-    pages[0].save(paper, "PDF", save_all=True, append_images=pages[1:], resolution=200)
+    pages[0].save(paper, "PDF", save_all=True, append_images=pages[1:], resolution=144)
     trace = tmp_path / "run.jsonl"
     asked = ["ask", str(paper), "What?", "--drafter", "ar", "--max-tokens", "3"]
     kept = ["--trace", str(trace)]

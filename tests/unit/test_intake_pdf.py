@@ -58,10 +58,10 @@ def black(image: Image.Image) -> list[float]:
     return [float(edge / of) for edge, of in zip(edges, image.size * 2, strict=True)]
 
 
-def test_a_page_is_drawn_at_200_dpi_on_white() -> None:
+def test_a_page_is_drawn_at_144_dpi_on_white() -> None:
     drawn = load_document(pdf_of(BOX))
     assert drawn.image.mode == "RGB"
-    assert drawn.image.size == drawn.original_size == (1653, 2339)
+    assert drawn.image.size == drawn.original_size == (1190, 1684)
     assert (drawn.kind, drawn.page, drawn.pages, drawn.notices) == ("PDF", 1, 1, ())
     assert black(drawn.image) == pytest.approx(
         [100 / 595, 100 / 842, 300 / 595, 200 / 842], abs=0.001
@@ -84,7 +84,7 @@ def test_only_the_page_asked_for_is_shown() -> None:
 
 def test_a_turned_page_comes_out_upright() -> None:
     drawn = load_document(pdf_of(BOX, page=b"/Rotate 90"))
-    assert drawn.image.size == (2339, 1653)
+    assert drawn.image.size == (1684, 1190)
     assert black(drawn.image)[2] > 0.8  # the upper left is turned to the upper right
 
 
@@ -94,7 +94,7 @@ def test_scans_that_pillow_wrote_are_read() -> None:
     scans[0].save(data, "PDF", save_all=True, append_images=scans[1:], resolution=100)
     drawn = load_document(data.getvalue(), 2)
     assert drawn.pages == 2
-    assert drawn.image.size == (1200, 1600)
+    assert drawn.image.size == (864, 1152)
     assert drawn.image.getpixel((600, 800)) == pytest.approx((200,) * 3, abs=2)
 
 

@@ -22,10 +22,10 @@ from glance.documents.intake.document import (
 
 BOM = b"\xef\xbb\xbf"
 DRAW = Path(__file__).with_name("draw_pdf.py")
-#: A PDF has no pixels of its own. At 200 dpi the smallest print, of 4 points, is 11 px tall, as
-#: much as the embedded target needs; so a crop of any page can be read, and a page reads like a
-#: scan. More would only be reduced again.
-DPI = 200
+#: A PDF has no pixels of its own. At two a point, print of 5 to 12 points comes out 10 to 24 px tall,
+#: just what the embedded target was trained on: a crop at full resolution can be read, and a whole
+#: page is reduced like a scan.
+DPI = 144
 SECONDS = 30  # for one page; most take less than one
 
 LOCKED = "The PDF is locked with a password: save a copy without one and choose that."
@@ -40,7 +40,7 @@ def is_pdf(data: bytes) -> bool:
 
 
 def read_pdf(data: bytes, page: int, name: str) -> Document:
-    """One page of a PDF, at 200 dpi; a page too large for that, at as many as fit.
+    """One page of a PDF, at 144 dpi; a page too large for that, at as many as fit.
 
     Args:
         data: the bytes of the file.
