@@ -53,9 +53,10 @@ def _page(document: Document) -> tuple[dict[str, Any], tuple[Notice, ...]]:
     limits, size = limits_of(TARGET), document.image.size
     text_px = limits.text_seen(document.image)
     small = limits.of_text(text_px)
+    place = f", page {document.page} of {document.pages}" if document.pages > 1 else ""
     value = {
         "src": inline(document.image, MAX_SIDE),
-        "alt": f"The document {document.name}, page {document.page} of {document.pages}",
+        "alt": f"The document {document.name}{place}",
         "page": document.page,
         "width": size[0],
         "height": size[1],

@@ -49,7 +49,7 @@
     whole.addEventListener("click", () => cut(null));
 
     // --- a part drawn on the page itself, while the fields for it are open ---------------------
-    const open = () => parts.open && !parts.hidden && !!G.page;
+    const open = () => parts.open && !parts.hidden && !form.hidden;
     parts.addEventListener("toggle", () => document.body.classList.toggle("g-cropping", parts.open));
     document.addEventListener("pointerdown", (event) => {
       const frame = event.target.closest?.(".g-document .g-frame");

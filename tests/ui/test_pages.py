@@ -75,7 +75,8 @@ def test_a_part_is_cut_from_the_full_page(held):
     ("chosen", "words"),
     [
         ({"pages": [9], "crop": None}, "1 to 3"),
-        ({"pages": [1, 2, 3], "crop": None}, "2 pages"),
+        ({"pages": [1, 2, 3], "crop": None}, "one page or two"),
+        ({"pages": [], "crop": None}, "one page or two"),
         ({"pages": [1, 2], "crop": HALF}, "one page"),
         ({"pages": [1], "crop": [0, 0, 0.01, 0.01]}, "too small"),
         ({"pages": [1], "crop": [0.9, 0, 0.1, 1]}, "left to right"),

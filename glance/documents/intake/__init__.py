@@ -19,7 +19,6 @@ from glance.documents.intake.picture import read_picture
 from glance.documents.intake.question import MAX_QUESTION, check_question
 
 __all__ = [
-    "MAX_DOCUMENTS",
     "MAX_QUESTION",
     "Crop",
     "Document",
@@ -31,7 +30,6 @@ __all__ = [
 ]
 
 MAX_BYTES = 100_000_000  # one file
-MAX_DOCUMENTS = 2  # pages in one question
 
 
 def load_document(
@@ -75,8 +73,8 @@ def load_pages(
         DocumentError: as `load_document`, or more is asked for than a question can have.
     """
     wanted = tuple(dict.fromkeys(pages))
-    if len(wanted) > MAX_DOCUMENTS:
-        raise DocumentError(f"A question can be about {MAX_DOCUMENTS} pages: choose no more.")
+    if not 1 <= len(wanted) <= 2:
+        raise DocumentError("A question is about one page or two: choose no more and no fewer.")
     if crop and len(wanted) > 1:
         raise DocumentError("A crop is a part of one page: choose one page, or leave out the crop.")
     return tuple(load_document(source, page, name, crop) for page in wanted)

@@ -22,9 +22,9 @@ from glance.documents.intake.document import (
 
 BOM = b"\xef\xbb\xbf"
 DRAW = Path(__file__).with_name("draw_pdf.py")
-#: A PDF has no pixels of its own. At two a point, print of 5 to 12 points comes out 10 to 24 px tall,
-#: just what the embedded target was trained on: a crop at full resolution can be read, and a whole
-#: page is reduced like a scan.
+#: A PDF has no pixels of its own. At two a point, print of 5 to 12 points is 10 to 24 px tall, just
+#: what the embedded target was trained on: a crop at full resolution can be read, and a whole page
+#: is reduced like a scan.
 DPI = 144
 SECONDS = 30  # for one page; most take less than one
 
