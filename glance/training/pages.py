@@ -215,7 +215,8 @@ class Sampler:
         """
         group = self._group(self.by_shape)
         visual = group[0].labels.size // SLOTS
-        drawn = [(p, self._turns(p)) for p in self.rng.choices(group, k=SPREAD * budget // visual)]
+        count = max(SPREAD * budget // visual, 2)
+        drawn = [(p, self._turns(p)) for p in self.rng.choices(group, k=count)]
         drawn.sort(key=lambda one: _rows(one[1]))
         last = 1 + int(self.plan.random() * (len(drawn) - 1))
         size = max(budget // (visual + _rows(drawn[last][1])), 2)
