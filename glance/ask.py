@@ -34,6 +34,8 @@ def ask(
     question: str,
     config: DecodeConfig | None = None,
     run: str | None = None,
+    history: Sequence[tuple[str, str]] = (),  # earlier questions and answers about the document
+    sample: dict[str, Any] | None = None,  # for the header, where the page was generated
 ) -> Iterator[Line]:
     """The whole trace of a question: header, notices, the lanes, compare, grounding.
 
@@ -45,7 +47,7 @@ def ask(
     """
     config = config or DecodeConfig()
     run = run or uuid4().hex[:12]
-    prompt = target.prompt(document.image, check_question(question))
+    prompt = target.prompt(document.image, check_question(question), history)
     target.check_length(prompt, config.max_new_tokens)
     decoders = [Decoder(target, drafter, config) for drafter in drafters]
     numbers = count()
@@ -53,7 +55,7 @@ def ask(
     def line_of(kind: str, body: dict[str, Any]) -> Line:
         return {"kind": kind, "run": run, "seq": next(numbers), **body}
 
-    yield line_of("header", _header(target, decoders, document, prompt, config))
+    yield line_of("header", _header(target, decoders, document, prompt, config, sample))
     for notice in (*document.notices, *_warnings(target, document, prompt)):
         yield line_of("notice", {"level": notice.level, "code": notice.code, "text": notice.text})
     lines: list[Line] = []
@@ -108,6 +110,7 @@ def _header(
     document: Document,
     prompt: Prompt,
     config: DecodeConfig,
+    sample: dict[str, Any] | None,
 ) -> dict[str, Any]:
     drafter = next((decoder.drafter for decoder in decoders if decoder.drafter), None)
     processed = prompt.images[0].size if prompt.images else document.image.size
@@ -152,5 +155,6 @@ def _header(
             "page": document.page,
             "pages": document.pages,
         },
+        "sample": sample,
         "provenance": provenance(),
     }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 
 import torch
 
@@ -19,7 +18,7 @@ from glance.budget import CostProfile
 from glance.clock import Clock
 from glance.config import DecodeConfig
 from glance.decode import Decoder
-from glance.documents.dataset import page
+from glance.documents.dataset import one_a_page
 from glance.drafters.base import Drafter
 from glance.lane import TextStream
 from glance.profiling import measure_costs
@@ -47,16 +46,8 @@ def questions(target: Target, task: str, n: int) -> Iterator[Prompt]:
 
     Task names: `glance.documents.page.Question`.
     """
-    given = 0
-    for index in count():
-        if given == n:
-            return
-        drawn = page(SPLIT, index)
-        asked = [question for question in drawn.questions if question.task == task]
-        if asked:
-            chosen = asked[given % len(asked)]  # all kinds of question take their turn
-            given += 1
-            yield target.prompt(drawn.image.convert("RGB"), chosen.question, chosen.history)
+    for drawn, asked in one_a_page(SPLIT, [task], n):
+        yield target.prompt(drawn.image.convert("RGB"), asked.question, asked.history)
 
 
 def run_task(

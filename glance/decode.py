@@ -25,8 +25,16 @@ from glance.lane import Lane, digits
 from glance.sampling import Sampler
 from glance.targets.base import Request, Target
 from glance.trace import Line
-from glance.tree import DrafterError, RankedOffsets, build, build_chain, check_tree, rank_offsets
-from glance.types import CandidateTree, DraftBlock, Prompt, Verdict
+from glance.tree import (
+    DrafterError,
+    RankedOffsets,
+    build,
+    build_chain,
+    check_tree,
+    cut,
+    rank_offsets,
+)
+from glance.types import INPUT, CandidateTree, DraftBlock, Prompt, Verdict
 from glance.verify import Verifier
 
 
@@ -64,7 +72,8 @@ class Decoder:
         self.config = config or DecodeConfig()
         self._clock = clock or clock_for(str(target.device))
         taps = drafter.taps if drafter else ()
-        if list(taps) != sorted(set(taps)) or any(not 0 <= k < target.num_layers for k in taps):
+        known = range(INPUT, target.num_layers)
+        if list(taps) != sorted(set(taps)) or any(k not in known for k in taps):
             raise DrafterError(
                 f"taps must be ascending layer ids below {target.num_layers}, got {taps}"
             )
@@ -183,7 +192,7 @@ class Rounds:
         self._verifier = verifier
         self._out = out
         self._features = features
-        self._state = drafter.start(out[:-1])
+        self._state = drafter.start(out[:-1], request.positions)
         self._since = 0.0  # the decode window is accounted for up to here
 
     @torch.inference_mode()
@@ -287,8 +296,9 @@ class Rounds:
         config = self._lane.config
         root, budget = self._out[-1], config.most_nodes
         if isinstance(drafted, CandidateTree):
-            check_tree(drafted, root, budget)
-            return drafted, RankedOffsets([], [], [])
+            tree = cut(drafted, budget)
+            check_tree(tree, root, budget)
+            return tree, RankedOffsets([], [], [])
         theirs, ours = drafted.logits.shape[-1], self._lane.target.vocab_size
         if theirs != ours:
             raise DrafterError(f"the drafter has {theirs} tokens, the target {ours}")

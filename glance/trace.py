@@ -3,7 +3,8 @@
 Every line has `kind`, `run`, `seq`; a lane's lines have `lane`, `t` (ms since the lane's decode
 window opened) and, where a verb took time, `ms`; a round's lines have `r`, counted from 1.
 
-    header    first: schema, created, lanes, target, drafter, settings, prompt, image, provenance
+    header    first: schema, created, lanes, target, drafter, settings, prompt, image, sample,
+              provenance
     prefill   root {id, text, start, end, h, margin}, top, cache
     draft     size, h_draft (nats, per offset), drafter_passes
     build     tree {parent, id, text, p_draft, rank}: parallel arrays, node 0 = root; node_budget
@@ -15,6 +16,9 @@ window opened) and, where a verb took time, `ms`; a round's lines have `r`, coun
     compare   lanes, state, equal, of, at, ids, gap, dtype; at temperature 0 only
     grounding copy [{tokens [from, to), boxes, source, confidence, approximate}]
     notice    level, code, text
+
+`header.sample` is null for a file; of a generated page it has split, index, task, type (what is
+asked for), history [[question, answer]] and degradations [{name, level (0 to 1)}].
 
 `settings.costs` is the cost profile behind a `node_budget` of "auto", so that the run can be had
 again, and null for a fixed one.

@@ -135,6 +135,21 @@ def build_chain(root: int, offsets: RankedOffsets, node_budget: int) -> Candidat
     )
 
 
+def cut(tree: CandidateTree, node_budget: int) -> CandidateTree:
+    """The first `node_budget` nodes of a tree, its best where it lists them best first.
+
+    Parents stand before their children, so what is left is a tree.
+    """
+    rows = node_budget + 1
+    return CandidateTree(
+        token_ids=tree.token_ids[:rows],
+        parents=tree.parents[:rows],
+        depths=tree.depths[:rows],
+        ranks=tree.ranks[:rows],
+        p_draft=tree.p_draft[:rows],
+    )
+
+
 def check_tree(tree: CandidateTree, root: int, node_budget: int) -> None:
     """Check a tree that a drafter grew itself.
 

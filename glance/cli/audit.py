@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from glance.cli.decoding import decode_config
 from glance.cli.output import live, note, show, write_json
 from glance.documents.dataset import page
-from glance.drafters.load import NAMES, PLAIN
+from glance.drafters.load import NAMES, PLAIN, ready_names
 from glance.trace import provenance
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def run(options: Namespace) -> int:
     2 if a fault was planted where no lane could have noticed it.
     """
     named = dict.fromkeys(
-        name for part in options.drafters for name in (NAMES if part == "all" else [part])
+        name for part in options.drafters for name in (ready_names() if part == "all" else [part])
     )
     if options.fault and set(named) == {PLAIN}:
         note(f"A fault can only be planted where something drafts: name more than {PLAIN}.")
@@ -92,9 +92,9 @@ class _Coached:
         self.name: str = coaches[0].name
         self.block_size: int = coaches[0].block_size
 
-    def start(self, prompt_ids: list[int]) -> Any:
+    def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> Any:
         coach = next(self._coaches)
-        return coach, coach.start(prompt_ids)
+        return coach, coach.start(prompt_ids, positions)
 
     def draft(self, state: Any, out: list[int], features: Tensor | None) -> DraftBlock:
         coach, inner = state

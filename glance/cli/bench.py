@@ -21,7 +21,7 @@ from glance.bench_rows import (
 from glance.cli.decoding import decode_config
 from glance.cli.output import Cell, live, note, show, show_table, write_json
 from glance.config import AUTO
-from glance.drafters.load import NAMES, PLAIN
+from glance.drafters.load import PLAIN, ready_names
 from glance.machine import BUSY, cores, load
 from glance.trace import provenance
 
@@ -87,7 +87,7 @@ def run(options: Namespace) -> int:
 
     target = load_target(options.target)
     named = dict.fromkeys(
-        name for part in options.drafters for name in (NAMES if part == "all" else [part])
+        name for part in options.drafters for name in (ready_names() if part == "all" else [part])
     )
     loaded = [load_drafter(name, target, options.head) for name in named]
     drafters = [drafter for drafter in loaded if drafter is not None]

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from glance.config import AUTO, FAULTS, MOST_NODES, NodeBudget
 from glance.documents import mix
-from glance.drafters.load import NAMES, TEST_NAMES
+from glance.drafters.load import NAMES, PLAIN, TEST_NAMES
 
 SPLITS = ("train", "validation", "test")
 SETS = ("test", "unseen-faces", "foreign", "blank", "pairs", "scans")  # glance.documents.sets
@@ -86,6 +86,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_audit(commands)
     _add_bench(commands)
     _add_report(commands)
+    _add_record(commands)
+    _add_law(commands)
     _add_eval(commands)
     _add_train(commands)
     _add_render(commands)
@@ -106,8 +108,9 @@ def _add_ask(commands: argparse._SubParsersAction[_Parser]) -> None:
         action="append",
         choices=NAMES,
         metavar="NAME",
-        help="what decodes: glance (drafts a tree), glance-chain (drafts a single line) or ar "
-        "(plain decoding); repeat it to compare, in that order (default: glance, then ar)",
+        help=f"what decodes, of {', '.join(NAMES)}: glance drafts a tree, glance-chain a single "
+        "line, ngram what stood there before, ar nothing (plain decoding); repeat it to compare, "
+        "in that order (default: glance, then ar)",
     )
     _add_decoding(ask)
     ask.add_argument(
@@ -148,8 +151,8 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
         choices=(*NAMES, *TEST_NAMES, "all"),
         default=["all"],
         metavar="NAME",
-        help="which drafters to check beside ar: glance, glance-chain (default: both); or the test "
-        "drafters oracle, noisy, random, always-wrong, which need no trained head",
+        help=f"which drafters to check beside ar, of {', '.join(NAMES)} (default: all that need no "
+        f"other head); or the test drafters {', '.join(TEST_NAMES)}, which need none",
     )
     audit.add_argument(
         "--n", type=_whole(1, 10_000), default=60, help="questions for each (default: 60)"
@@ -174,30 +177,18 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
         "measure tokens a pass and time a token of every drafter beside plain decoding",
         "python -m glance bench --n 5 --json bench.json",
     )
-    bench.add_argument(
-        "--tasks",
-        nargs="+",
-        choices=TASKS,
-        default=TASKS,
-        metavar="TASK",
-        help=f"what to ask of pages of the test split: {', '.join(TASKS)} (default: all)",
-    )
+    _add_tasks(bench)
     bench.add_argument(
         "--drafters",
         nargs="+",
         choices=(*NAMES, "all"),
         default=["all"],
         metavar="NAME",
-        help="which to measure: glance, glance-chain (default: both); ar, the model's own "
-        "generate, its bare pass and an oracle are always measured, so ar alone means no other",
+        help=f"which to measure, of {', '.join(NAMES)} (default: all that need no other head); ar, "
+        "the model's own generate, its bare pass and an oracle are always measured, so ar alone "
+        "means no other",
     )
-    bench.add_argument(
-        "--n",
-        type=_whole(1, 10_000),
-        default=20,
-        metavar="PER_TASK",
-        help="questions a task (default: 20)",
-    )
+    _add_per_task(bench)
     bench.add_argument(
         "--widths",
         nargs="+",
@@ -224,6 +215,47 @@ def _add_report(commands: argparse._SubParsersAction[_Parser]) -> None:
         "python -m glance report bench.json",
     )
     report.add_argument("file", metavar="FILE", type=Path, help="a result of bench --json")
+
+
+def _add_record(commands: argparse._SubParsersAction[_Parser]) -> None:
+    record = _command(
+        commands,
+        "record",
+        "answer questions about generated pages and keep a trace of each, for law and replay",
+        "python -m glance record --out runs/traces --n 20",
+    )
+    record.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to fill")
+    _add_tasks(record)
+    drafters = [name for name in NAMES if name != PLAIN]
+    record.add_argument(
+        "--drafter",
+        choices=drafters,
+        default="glance",
+        metavar="NAME",
+        help=f"what decodes: {', '.join(drafters)} (default: glance)",
+    )
+    _add_per_task(record)
+    _add_decoding(record)
+    _add_target(record)
+    _add_head(record)
+
+
+def _add_law(commands: argparse._SubParsersAction[_Parser]) -> None:
+    law = _command(
+        commands,
+        "law",
+        "fit the entropy law: accepted tokens a round by how sure the target is",
+        "python -m glance law runs/traces --json law.json --svg law.svg",
+    )
+    law.add_argument(
+        "traces",
+        nargs="+",
+        type=Path,
+        metavar="TRACES",
+        help="traces of one target and drafter, or folders of them: see record",
+    )
+    law.add_argument("--svg", type=Path, metavar="FILE", help="also draw the law and the deciles")
+    _add_json(law)
 
 
 def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -336,6 +368,27 @@ def _command(
     )
     parser.set_defaults(module=name)
     return parser
+
+
+def _add_tasks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tasks",
+        nargs="+",
+        choices=TASKS,
+        default=TASKS,
+        metavar="TASK",
+        help=f"what to ask of pages of the test split: {', '.join(TASKS)} (default: all)",
+    )
+
+
+def _add_per_task(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--n",
+        type=_whole(1, 10_000),
+        default=20,
+        metavar="PER_TASK",
+        help="questions a task (default: 20)",
+    )
 
 
 def _add_decoding(parser: argparse.ArgumentParser) -> None:

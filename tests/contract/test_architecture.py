@@ -19,6 +19,11 @@ TORCH_FREE = (
     "clock",
     "budget",
     "machine",
+    "law",
+    "law_checks",
+    "law_pages",
+    "law_picture",
+    "law_rounds",
 )
 
 

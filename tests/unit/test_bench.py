@@ -446,6 +446,7 @@ def test_tables_and_json(
     monkeypatch.setattr("glance.bench.choose_threads", lambda *_: ONE)
     options = ["--n", "2", "--max-tokens", "4", "--json", str(path)]
     options += ["--widths", "1", "63", "--tasks", *GROUNDED]
+    options += ["--drafters", "glance", "glance-chain"]
     assert main(["bench", *options]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100

@@ -64,7 +64,7 @@ class Reader:
         generator = torch.Generator().manual_seed(3)
         self._matrix = torch.randn(2 * 64, BLOCK - 1, generator=generator, dtype=torch.float64)
 
-    def start(self, prompt_ids: list[int]) -> Absorbed:
+    def start(self, prompt_ids: list[int], _positions: Tensor | None = None) -> Absorbed:
         return Absorbed(len(prompt_ids), 0, torch.zeros(2 * 64, dtype=torch.float64))
 
     def draft(self, state: Absorbed, out: list[int], features: Tensor | None) -> DraftBlock:

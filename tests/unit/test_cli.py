@@ -29,7 +29,7 @@ from glance.targets.load import make_target
 from glance.trace import read_trace
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("ask", "replay", "audit", "bench", "report", "eval", "train", "render")
+COMMANDS = ("ask", "replay", "audit", "bench", "report", "record", "law", "eval", "train", "render")
 
 
 @pytest.fixture
