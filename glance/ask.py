@@ -19,7 +19,9 @@ from glance.decode import Decoder
 from glance.documents.intake import Document, Notice, check_question
 from glance.drafters.base import Drafter
 from glance.drafters.load import PLAIN
-from glance.ground import copied_spans
+from glance.ground import copied_spans, fraction
+from glance.grounding import grounding
+from glance.lane import digits
 from glance.limits import UNLIKE, limits_of
 from glance.replay import RecordedLane, lanes
 from glance.targets.base import Target
@@ -67,11 +69,10 @@ def ask(
     if config.temperature == 0.0:  # draws need not agree, so they are not compared
         for body in _compared(recorded, target.dtype_name):
             yield line_of("compare", body)
-    if document.glyphs:
-        # all lanes gave the same text, or compare said otherwise: one record, of the first lane
-        lane = recorded[decoders[0].name]
-        copy = copied_spans(lane.tokens, lane.text, document.glyphs, document.image.size)
-        yield line_of("grounding", {"lane": lane.name, "copy": copy})
+    # one record, of the first lane that drafts, which the views show: others may have drawn
+    # another text, and at temperature 0 they gave the same, or compare said otherwise
+    shown = next((decoder for decoder in decoders if decoder.drafter), decoders[0])
+    yield line_of("grounding", _grounded(target, document, prompt, history, recorded[shown.name]))
 
 
 def _warnings(target: Target, document: Document, prompt: Prompt) -> Iterator[Notice]:
@@ -81,6 +82,27 @@ def _warnings(target: Target, document: Document, prompt: Prompt) -> Iterator[No
     limits = limits_of(target.name)
     yield from limits.of_page(document.image)
     yield from limits.of_question(prompt.question)
+
+
+def _grounded(
+    target: Target,
+    document: Document,
+    prompt: Prompt,
+    history: Sequence[tuple[str, str]],
+    lane: RecordedLane,
+) -> dict[str, Any]:
+    size = document.image.size
+    blank = target.prompt(Image.new("RGB", size, "white"), prompt.question, history)
+    head = target.localization
+    found = grounding(target, prompt, blank, lane.ids, size, head)
+    return {
+        "lane": lane.name,
+        "copy": copied_spans(lane.tokens, lane.text, document.glyphs or [], size),
+        "gain": [round(gain, 4) for gain in found.gains],
+        "head": head.to_json() if head and found.boxes else None,
+        "box": [fraction(box, size) for box in found.boxes] if found.boxes else None,
+        "share": [digits(share) for share in found.shares] if found.shares else None,
+    }
 
 
 def warm_up(target: Target, drafters: Sequence[Drafter | None]) -> None:
@@ -138,7 +160,7 @@ def _header(
             "temperature": config.temperature,
             "seed": config.seed,
             "stop_ids": list(config.stop_ids),
-            "copy_mode": "layout" if document.glyphs else "none",
+            "copy_mode": "gain",
             "costs": config.costs.to_json() if config.costs else None,
         },
         "prompt": {

@@ -22,18 +22,11 @@ from glance.drafters.base import Drafter
 from glance.drafters.load import PLAIN
 from glance.entropy import RowStats, row_stats
 from glance.lane import Lane, digits
+from glance.metrics import CONNECTED_ROUNDS, disconnected
 from glance.sampling import Sampler
 from glance.targets.base import Request, Target
 from glance.trace import Line
-from glance.tree import (
-    DrafterError,
-    RankedOffsets,
-    build,
-    build_chain,
-    check_tree,
-    cut,
-    rank_offsets,
-)
+from glance.tree import DrafterError, RankedOffsets, candidates, rank_offsets
 from glance.types import INPUT, CandidateTree, DraftBlock, Prompt, Verdict
 from glance.verify import Verifier
 
@@ -112,6 +105,8 @@ class Decoder:
     ) -> Iterator[Line]:
         """The lane's trace lines as they happen: prefill, then whole rounds, then finish.
 
+        A notice comes between rounds where the drafter seems not to get the target's states.
+
         Raises:
             PromptError: prompt and answer do not fit the target's context.
         """
@@ -125,11 +120,17 @@ class Decoder:
             rounds = self._rounds(lane, request, sampler, prompt, features)
             lane.watch.stop()
             del features  # the prompt's, which are large: the first draft absorbs them
+            warning = None
             while lane.reason is None:
                 lane.watch.start()
                 lines = rounds.round()
                 lane.watch.stop()
                 yield from lines
+                if self._taps and warning is None:
+                    warning = disconnected(self.name, lane.committed[-CONNECTED_ROUNDS:])
+                    if warning:
+                        notice = {"level": "warning", "code": "disconnected", "text": warning}
+                        yield lane.line("notice", lines[-1]["t"], **notice)
             passes = self.drafter.passes if self.drafter else 0
             yield lane.finish_line(drafter_passes=passes * lane.rounds)
         finally:
@@ -294,20 +295,15 @@ class Rounds:
 
     def _build(self, drafted: DraftBlock | CandidateTree) -> tuple[CandidateTree, RankedOffsets]:
         config = self._lane.config
-        root, budget = self._out[-1], config.most_nodes
-        if isinstance(drafted, CandidateTree):
-            tree = cut(drafted, budget)
-            check_tree(tree, root, budget)
-            return tree, RankedOffsets([], [], [])
-        theirs, ours = drafted.logits.shape[-1], self._lane.target.vocab_size
-        if theirs != ours:
-            raise DrafterError(f"the drafter has {theirs} tokens, the target {ours}")
-        if drafted.chain:
-            offsets = rank_offsets(drafted.logits, most=1)
-            return build_chain(root, offsets, budget), offsets
-        offsets = rank_offsets(drafted.logits, most=budget)
+        budget = config.most_nodes
+        offsets = RankedOffsets([], [], [])
+        if isinstance(drafted, DraftBlock):
+            theirs, ours = drafted.logits.shape[-1], self._lane.target.vocab_size
+            if theirs != ours:
+                raise DrafterError(f"the drafter has {theirs} tokens, the target {ours}")
+            offsets = rank_offsets(drafted.logits, most=1 if drafted.chain else budget)
         costs = config.costs.round_ms(self._request.length) if config.costs else None
-        return build(root, offsets, budget, costs), offsets
+        return candidates(self._out[-1], drafted, offsets, budget, costs), offsets
 
     def _chooser(self, posterior: list[int], logits: Tensor) -> Callable[[int], int]:
         if self._sampler.greedy:

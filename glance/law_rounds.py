@@ -14,6 +14,7 @@ import numpy as np
 
 from glance.bench_rows import GROUNDED
 from glance.config import AUTO, MOST_NODES
+from glance.copying import copy_mode
 from glance.documents.mix import TASKS
 from glance.law import Rounds
 from glance.replay import lanes
@@ -43,7 +44,7 @@ class Recorded:
     task: np.ndarray  # [n] str; "" where unknown
     degradation: np.ndarray  # [n] sum of levels; nan where unknown
     committed: np.ndarray  # [n] tokens
-    copied: np.ndarray  # [n] committed tokens that stand on the page; nan where unknown
+    copied: np.ndarray  # [n] committed tokens in copy mode; nan where unknown
 
     def group(self, chosen: np.ndarray) -> Group:
         """The rounds that a mask chooses."""
@@ -57,7 +58,7 @@ class Group:
     """Rounds that one law is fitted to."""
 
     rounds: Rounds
-    copied: float | None  # share of the committed tokens that stand on the page
+    copied: float | None  # share of the committed tokens in copy mode
 
 
 class _Row(NamedTuple):
@@ -131,7 +132,7 @@ def _rows(header: Line, lines: Sequence[Line]) -> list[_Row]:
     sample = header.get("sample") or {"task": "", "degradations": None}
     levels = sample["degradations"]
     degradation = np.nan if levels is None else sum(one["level"] for one in levels)
-    on_page = _copied(lines, len(lane.tokens))
+    in_copy_mode = _copied(lines, len(lane.tokens))
     budget = header["settings"]["node_budget"]
     deepest = min(header["drafter"]["block_size"] - 1, MOST_NODES if budget == AUTO else budget)
     rows = []
@@ -140,7 +141,7 @@ def _rows(header: Line, lines: Sequence[Line]) -> list[_Row]:
         committed = len(round_.commit["tokens"])
         # how long the answer is was settled by the target, whatever was drafted
         room = min(deepest, lane.finish["tokens"] - at) if lane.finish else deepest
-        copied = np.nan if on_page is None else float(on_page[at : at + committed].sum())
+        copied = np.nan if in_copy_mode is None else float(in_copy_mode[at : at + committed].sum())
         at += committed
         rows.append(
             _Row(
@@ -158,12 +159,11 @@ def _rows(header: Line, lines: Sequence[Line]) -> list[_Row]:
 
 
 def _copied(lines: Sequence[Line], tokens: int) -> np.ndarray | None:
-    """Which tokens of the answer stand on the page [tokens]; None where nobody looked."""
+    """Which tokens of the answer are in copy mode [tokens]; None where nobody looked."""
     found = next((line for line in lines if line["kind"] == "grounding"), None)
     if found is None:
         return None
-    on_page = np.zeros(tokens, bool)
-    for span in found["copy"]:
-        begin, end = span["tokens"]
-        on_page[begin:end] = True
-    return on_page
+    copied = np.zeros(tokens, bool)
+    for begin, end in copy_mode(found):
+        copied[begin:end] = True
+    return copied

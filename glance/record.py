@@ -34,10 +34,13 @@ def record(
 ) -> Iterator[Path]:
     """Write the traces one by one into an existing folder; gives the path of each that is done.
 
+    Questions have seeds of their own, counted up from that of `config`: with one for all, the
+    draws of one answer would be those of the next.
+
     Raises:
         PromptError: a question and its answer do not fit the target's context.
     """
-    for drawn, asked in one_a_page(SPLIT, tasks, n):
+    for number, (drawn, asked) in enumerate(one_a_page(SPLIT, tasks, n)):
         path = folder / f"{asked.task}-{drawn.split}-{drawn.index}.jsonl"
         with path.open("w", encoding="utf-8") as file:
             for line in ask(
@@ -45,7 +48,7 @@ def record(
                 [drafter],
                 _document(drawn),
                 asked.question,
-                config,
+                replace(config, seed=config.seed + number),
                 history=asked.history,
                 sample=sample(drawn, asked),
             ):

@@ -19,7 +19,7 @@ CHECK_HEADS = ("group", "R2 round", "ceiling", "R2 decile", "held out", "rho", "
 DECILE_HEADS = ("mean H", "rounds", "mean a", "95%", "law", "flat")
 LEGEND = """\
 logit p = b0 - b1 H, H in nats at the root row; a: accepted drafted tokens of a round
-cut: rounds with less room than the block, as the answer ends; copied: % of tokens found on the page
+cut: rounds with less room than the block, as the answer ends; copied: % of tokens in copy mode
 R2: share of the squared error of one p for all rounds; ceiling: R2 of the best function of H
 held out: R2 by round on half the pages, fitted on the others; rho: Spearman, H against a
 95%: bootstrap over pages; holds: the paper's conditions, or the numbers of those that fail:

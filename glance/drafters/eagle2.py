@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from glance.drafters.grown import Children, TreeShape
+from glance.drafters.presets import paper_shape
 from glance.drafters.rollout import LayerCache, best_children, causal, draft_tree
 from glance.heads.config import check_fits
 from glance.heads.eagle2 import Eagle2Head
@@ -23,8 +24,7 @@ from glance.types import INPUT, CandidateTree
 if TYPE_CHECKING:
     from glance.targets.base import Target
 
-#: the paper's setting
-SHAPE = TreeShape(depth=5, width=10, nodes=59)
+SHAPE = paper_shape("eagle2")
 
 
 @dataclass(slots=True)
@@ -91,10 +91,10 @@ class Eagle2Drafter:
         return best_children(self.target.lm_head(hidden[0]), self.shape.width)
 
 
-def load_eagle2(target: Target, folder: Path) -> Eagle2Drafter:
+def load_eagle2(target: Target, folder: Path, shape: TreeShape = SHAPE) -> Eagle2Drafter:
     """A folder's head as `eagle2`.
 
     Raises:
         HeadError: there is no readable head, or it was made for another target.
     """
-    return Eagle2Drafter(read_eagle2(folder, target.num_layers), target)
+    return Eagle2Drafter(read_eagle2(folder, target.num_layers), target, shape)

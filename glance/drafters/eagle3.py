@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from glance.drafters.grown import Children, TreeShape
+from glance.drafters.presets import paper_shape
 from glance.drafters.rollout import LayerCache, best_children, causal, draft_tree
 from glance.heads.config import check_fits
 from glance.heads.eagle3 import Eagle3Head
@@ -23,8 +24,7 @@ from glance.types import INPUT, CandidateTree
 if TYPE_CHECKING:
     from glance.targets.base import Target
 
-#: the paper's setting
-SHAPE = TreeShape(depth=7, width=10, nodes=59)
+SHAPE = paper_shape("eagle3")
 
 
 @dataclass(slots=True)
@@ -105,10 +105,10 @@ class Eagle3Drafter:
         return [Children([self._token_ids[i] for i in c.ids], c.log_q) for c in ranked]
 
 
-def load_eagle3(target: Target, folder: Path) -> Eagle3Drafter:
+def load_eagle3(target: Target, folder: Path, shape: TreeShape = SHAPE) -> Eagle3Drafter:
     """A folder's head as `eagle3`.
 
     Raises:
         HeadError: there is no readable head, or it was made for another target.
     """
-    return Eagle3Drafter(read_eagle3(folder, target.num_layers), target)
+    return Eagle3Drafter(read_eagle3(folder, target.num_layers), target, shape)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from glance.drafters.grown import Children, TreeShape
+from glance.drafters.presets import paper_shape
 from glance.drafters.rollout import LayerCache, best_children, causal, draft_tree
 from glance.heads.config import check_fits
 from glance.heads.formats_vispec import read_vispec
@@ -23,8 +24,7 @@ from glance.types import INPUT, CandidateTree
 if TYPE_CHECKING:
     from glance.targets.base import Target
 
-#: the paper's setting
-SHAPE = TreeShape(depth=3, width=8, nodes=29)
+SHAPE = paper_shape("vispec")
 
 
 @dataclass(slots=True)
@@ -110,10 +110,10 @@ class ViSpecDrafter:
         return best_children(self.target.lm_head(hidden[0]), self.shape.width)
 
 
-def load_vispec(target: Target, folder: Path) -> ViSpecDrafter:
+def load_vispec(target: Target, folder: Path, shape: TreeShape = SHAPE) -> ViSpecDrafter:
     """A folder's head as `vispec`.
 
     Raises:
         HeadError: there is no readable head, or it was made for another target.
     """
-    return ViSpecDrafter(read_vispec(folder, target.num_layers), target)
+    return ViSpecDrafter(read_vispec(folder, target.num_layers), target, shape)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from glance.likeness import Likeness
+    from glance.localization import LocalizationHead
 
 
 class Family(Protocol):
@@ -87,6 +88,7 @@ class Target:
         max_context: most tokens, prompt and answer together.
         attention: "sdpa" or "eager"; decides the kind of mask.
         likeness: what its training pages look like, where that is known.
+        localization: the head that looks at where a token stands, where one was chosen.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class Target:
         self.attention: str = text._attn_implementation
         self.eos_ids = _eos_ids(model)
         self.likeness: Likeness | None = None
+        self.localization: LocalizationHead | None = None
         self._pieces: dict[int, str] = {}
 
     @property

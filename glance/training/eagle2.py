@@ -1,6 +1,7 @@
 """Lessons of the EAGLE-2 head: guess the target's next feature, and what the target says of it.
 
-Letters: P sequences of a batch, T tokens of the longest. All sequences begin at row 0.
+Letters: P sequences of a batch, T tokens of the longest. All sequences begin at row 0. A sequence
+is one text, unless places and a mask say how several share it (`glance.training.packed`).
 """
 
 from __future__ import annotations
@@ -44,16 +45,20 @@ def noisy(states: Tensor, generator: torch.Generator | None = None) -> Tensor:
     return states + (noise - 0.5) * (NOISE * 512 / states.shape[1])
 
 
-def guess(head: Eagle2Head, embeds: Tensor, states: Tensor) -> Tensor:
-    """Guessed features [P, T, d]: row t's stands for the target's at t + 1.
-
-    embeds: [P, T, d] what enters the target at each token. states: [P, T, d] what enters its
-    lm_head, with or without noise.
-    """
-    rows = torch.arange(embeds.shape[1], device=embeds.device)
-    rope = head.config.rope(rows[None], embeds.dtype)
-    seen = masked(causal_mask(len(rows), embeds.device))
-    return head(shifted(embeds, 1), states, rope, seen)
+def guess(
+    head: Eagle2Head,
+    embeds: Tensor,  # [P, T, d] what enters the target at each token
+    states: Tensor,  # [P, T, d] what enters its lm_head, with or without noise
+    places: Tensor | None = None,  # [T] in line
+    seen: Tensor | None = None,  # [P, 1, T, T] bool
+) -> Tensor:
+    """Guessed features [P, T, d]: row t's stands for the target's at t + 1."""
+    if places is None:
+        places = torch.arange(embeds.shape[1], device=embeds.device)
+    if seen is None:
+        seen = causal_mask(embeds.shape[1], embeds.device)
+    rope = head.config.rope(places[None], embeds.dtype)
+    return head(shifted(embeds, 1), states, rope, masked(seen))
 
 
 def eagle2_loss(
@@ -64,12 +69,15 @@ def eagle2_loss(
 ) -> tuple[Tensor, float]:
     """SmoothL1 to the feature and a little soft cross-entropy; the share of right tokens.
 
-    Row t learns from the target's row t + 1. Both losses are means over the rows wanted.
+    Row t learns from the target's row t + 1. Both losses are means over the rows wanted, 0 where
+    there are none.
     """
     true, chosen = shifted(states, 1), shifted(wanted, 1)
     true, guessed = true[chosen], guessed[chosen]  # [rows, d]
     says = target.lm_head(true)
     log_q = target.lm_head(guessed).float().log_softmax(-1)
-    tokens = -(says.float().softmax(-1) * log_q).sum(-1).mean()
-    right = (log_q.argmax(-1) == says.argmax(-1)).float().mean()
-    return F.smooth_l1_loss(guessed, true) + TOKEN_WEIGHT * tokens, right.item()
+    rows = max(len(true), 1)
+    features = F.smooth_l1_loss(guessed, true, reduction="sum") / (rows * true.shape[-1])
+    tokens = -(says.float().softmax(-1) * log_q).sum() / rows
+    right = (log_q.argmax(-1) == says.argmax(-1)).sum() / rows
+    return features + TOKEN_WEIGHT * tokens, right.item()

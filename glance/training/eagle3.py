@@ -3,7 +3,8 @@
 Every row drafts on from its own guesses for several steps, as it will have to. What a row sees of
 itself are its own earlier steps; what it sees of other rows is their first.
 
-Letters: P sequences of a batch, T tokens of the longest. All sequences begin at row 0.
+Letters: P sequences of a batch, T tokens of the longest, R rows that draft. All sequences begin at
+row 0. A sequence is one text, unless a mask says how several share it (`glance.training.packed`).
 """
 
 from __future__ import annotations
@@ -18,18 +19,24 @@ from glance.training.eagle2 import causal_mask, shifted
 
 STEPS = 7
 DECAY = 0.8  # weight of a step, relative to the step before
+ALL = slice(None)  # rows
 
 
 class OwnSteps:
     """Attention of the training-time test; one object serves all steps of a batch."""
 
-    def __init__(self, rows: int, device: torch.device) -> None:
-        self._mask = causal_mask(rows, device)
+    def __init__(self, rows: int, device: torch.device, seen: Tensor | None = None) -> None:
+        """`seen`: who sees whose first step, bool [P, 1, T, T]; the rows up to oneself if None."""
+        self._mask = causal_mask(rows, device) if seen is None else seen
         self._keys: list[Tensor] = []  # a step each: [P, h, T, e]
         self._values: list[Tensor] = []
 
+    def only(self, rows: Tensor | slice) -> None:
+        """Of the first step's rows, go on with these."""
+        self._mask = self._mask[:, :, rows]
+
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """First-step rows up to the own one, and the own row of every later step."""
+        """First-step rows that may be seen, and the own row of every later step."""
         groups = q.shape[1] // k.shape[1]
         self._keys.append(k.repeat_interleave(groups, 1))
         self._values.append(v.repeat_interleave(groups, 1))
@@ -37,7 +44,7 @@ class OwnSteps:
         first = (q @ self._keys[0].transpose(-1, -2)).masked_fill(~self._mask, -torch.inf)
         own = [(q * keys).sum(-1, keepdim=True) for keys in self._keys[1:]]
         weights = torch.cat((first, *own), dim=-1).softmax(-1)
-        rows = q.shape[2]
+        rows = self._keys[0].shape[2]
         seen = weights[..., :rows] @ self._values[0]
         for step, values in enumerate(self._values[1:]):
             seen = seen + weights[..., rows + step, None] * values
@@ -50,18 +57,36 @@ def unroll(
     features: Tensor,  # [P, T, K, d] taps
     positions: Tensor,  # [P, axes, T]
     steps: int = STEPS,
+    seen: Tensor | None = None,  # [P, 1, T, T] bool
+    rows: Tensor | slice = ALL,  # [R] that draft
 ) -> Iterator[Tensor]:
-    """Draft logits [P, T, draft vocabulary], a step each.
+    """Draft logits [P, R, draft vocabulary], a step each.
 
     Step i of row t has read token t + 1 + i and speaks of the one after it.
     """
     states = head.fuse(features)
-    attend = OwnSteps(embeds.shape[1], embeds.device)
+    attend = OwnSteps(embeds.shape[1], embeds.device, seen)
     for step in range(steps):
-        rope = head.config.rope(positions + step, embeds.dtype)
+        following = shifted(embeds, step + 1)
+        if step:
+            following, positions = following[:, rows], positions + 1
+        rope = head.config.rope(positions, embeds.dtype)
         rope = rope[0][:, None], rope[1][:, None]  # one for all heads
-        states = head(shifted(embeds, step + 1), states, rope, attend)
+        states = head(following, states, rope, attend)
+        if step == 0:  # what others see is complete
+            states, positions = states[:, rows], positions[..., rows]
+            attend.only(rows)
         yield head.logits(states)
+
+
+def drafting_rows(
+    wanted: Tensor,  # [1, T] bool
+    real: Tensor,  # [T] bool
+    steps: int = STEPS,
+) -> Tensor:
+    """The real rows of one sequence that have a lesson at any step: [R]."""
+    taught = torch.stack([shifted(wanted, step + 1)[0] for step in range(steps)])
+    return (taught.any(0) & real).nonzero()[:, 0]
 
 
 def eagle3_loss(
@@ -69,6 +94,7 @@ def eagle3_loss(
     head: Eagle3Head,
     says: Tensor,  # [P, T, V] the target's logits
     wanted: Tensor,  # [P, T] bool from glance.training.eagle2.lessons()
+    rows: Tensor | slice = ALL,  # [R] as unroll() was told
 ) -> tuple[Tensor, list[float]]:
     """Soft cross-entropy over the draft vocabulary, DECAY^i at step i; right tokens by step.
 
@@ -82,9 +108,9 @@ def eagle3_loss(
     loss, shares = torch.zeros((), device=says.device), []
     for step, logits in enumerate(steps):
         p, best, wanted = shifted(p, 1), shifted(best, 1), shifted(wanted, 1)
-        losses = -(p * logits.float().log_softmax(-1)).sum(-1)
-        loss = loss + DECAY**step * (losses * wanted).mean()
-        right = (head.token_ids()[logits.argmax(-1)] == best) & wanted
+        losses = -(p[:, rows] * logits.float().log_softmax(-1)).sum(-1)
+        loss = loss + DECAY**step * (losses * wanted[:, rows]).sum() / wanted.numel()
+        right = (head.token_ids()[logits.argmax(-1)] == best[:, rows]) & wanted[:, rows]
         shares.append((right.sum() / wanted.sum().clamp(min=1)).item())
     return loss, shares
 

@@ -14,6 +14,8 @@ TORCH_FREE = (
     "trace",
     "replay",
     "compare",
+    "copying",
+    "localization",
     "metrics",
     "ground",
     "clock",

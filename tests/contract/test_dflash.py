@@ -21,7 +21,7 @@ from glance.heads.formats import read_head, write_head
 from glance.targets.base import Target
 from glance.targets.embedded import build_model, build_processor
 from glance.targets.load import load_target, make_target
-from glance.training.head import head_config
+from glance.training.recipe_glance import head_config
 from glance.types import Prompt
 
 dflash = pytest.importorskip("dflash.model", reason="the package dflash is not installed")

@@ -17,6 +17,7 @@ from glance.replay import lanes
 from glance.trace import dumps
 from glance.tree import DrafterError
 from glance.types import CandidateTree, DraftBlock, Prompt, PromptError
+from tests.reader import Blind, Reader
 from tests.tiny_models import VOCAB, prompt, target
 
 MOST = 40
@@ -94,6 +95,26 @@ def test_features_are_those_of_a_plain_pass(answer):
         rows.append(one)
     ours = torch.cat(collected)
     assert (ours - torch.cat(rows)[: len(ours)]).abs().max() < 1e-9
+
+
+def test_a_drafter_that_is_not_connected_is_named_once():
+    """The text is right all the same, so nothing else would tell."""
+    tiny, ask = target("qwen3_vl", torch.float64), prompt("qwen3_vl", dtype=torch.float64)
+    config = DecodeConfig(max_new_tokens=60)
+    said = Decoder(tiny, None, config).generate(ask).ids
+    told = {}
+    for drafter in (Reader(said, chain=True), Blind(said, chain=True), AlwaysWrong(said, VOCAB)):
+        lines = list(Decoder(tiny, drafter, config).stream(ask))
+        assert tuple(lanes(lines)[drafter.name].ids) == said
+        told[type(drafter)] = [line for line in lines if line["kind"] == "notice"]
+        if told[type(drafter)]:
+            [notice] = told[type(drafter)]
+            before = lines[lines.index(notice) - 1]
+            assert (before["kind"], before["r"], before["t"]) == ("commit", 20, notice["t"])
+            assert (notice["lane"], notice["level"]) == ("chain", "warning")
+            assert notice["code"] == "disconnected"
+            assert "chain has 1.00 tokens a round over 20 rounds" in notice["text"]
+    assert [len(notices) for notices in told.values()] == [0, 1, 0]
 
 
 def test_lines_of_a_drafting_lane(answer):

@@ -491,7 +491,8 @@ def rolled(head: ViSpecHead, tables: Tables, taps: Tensor) -> tuple[Layout, Tens
     """The rollouts over all of OUT, as a record of it would give them."""
     spans = image_spans(PROMPT, IMAGE, [0] * len(PROMPT))
     layout = lay_out(len(OUT) - 1, spans, head.config.adaptor, CPU)
-    return layout, *two_rollouts(head, taps[1:, 0], tables.norm(taps[:-1, 1]), layout)
+    embeds, states = taps[1:, 0], tables.norm(taps[:-1, 1])
+    return layout, *two_rollouts(head, embeds, states, layout, head.see(embeds, spans))
 
 
 @pytest.mark.parametrize("which", PARTS)
@@ -529,10 +530,11 @@ def test_loss_is_twenty_total_variations_and_a_tenth_of_the_order() -> None:
     torch.testing.assert_close(vispec_loss(logits, wanted), expected)
 
 
-def test_a_few_steps_lower_the_loss_and_raise_the_accuracy() -> None:
+@pytest.mark.parametrize("which", PARTS)
+def test_a_few_steps_lower_the_loss_and_raise_the_accuracy(which: tuple[bool, bool]) -> None:
     tables = Tables(dtype=torch.float32)
     torch.manual_seed(0)
-    head, taps = ViSpecHead(CONFIG), features(OUT, torch.float32)
+    head, taps = ViSpecHead(parts(*which)), features(OUT, torch.float32)
     wanted = 4 * tables.lm_head(tables.norm(taps[1:, 1])) / 32**0.5  # of pair t, by feature t + 1
     optimizer = torch.optim.AdamW(head.parameters(), lr=3e-3)
     losses, accuracies = [], []

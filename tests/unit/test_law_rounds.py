@@ -154,7 +154,7 @@ def loaded(tiny: Target, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_headers_of_recorded_traces_name_the_page(tiny: Target, tmp_path: Path) -> None:
-    config = DecodeConfig(max_new_tokens=6)
+    config = DecodeConfig(max_new_tokens=6, seed=7)
     drafter = RandomDrafter(tiny.vocab_size)
     paths = list(record(tiny, drafter, ("docvqa", "caption"), 2, tmp_path, config))
     assert len(paths) == len(set(paths)) == 4
@@ -170,6 +170,7 @@ def test_headers_of_recorded_traces_name_the_page(tiny: Target, tmp_path: Path) 
         assert all(0 <= d["level"] <= 1 for d in sample["degradations"])
         assert lines[-1]["kind"] == "grounding"
         assert list(lanes(lines)) == ["random"]
+    assert [read_trace(path)[0]["settings"]["seed"] for path in paths] == [7, 8, 9, 10]
     pages = [read_trace(path)[0]["image"]["sha256"] for path in paths]
     assert len(set(pages)) == 3  # tasks share pages
 

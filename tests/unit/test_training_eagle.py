@@ -136,6 +136,16 @@ def test_the_loss_of_eagle2_written_out(tiny, text) -> None:
     assert share == pytest.approx(right / len(rows))
 
 
+def test_eagle2_without_a_lesson_has_nothing_to_learn(tiny, text) -> None:
+    head = eagle2_head(tiny).double()
+    guessed = eagle2.guess(head, text["embeds"], text["states"])
+    none = torch.zeros_like(text["answer"])
+    loss, share = eagle2.eagle2_loss(guessed, text["states"], none, tiny)
+    loss.backward()
+    assert (loss.item(), share) == (0.0, 0.0)
+    assert all((p.grad == 0).all() for p in head.parameters())
+
+
 def test_noise_is_uniform_and_fades_with_length() -> None:
     for rows, bound in ((64, 0.8), (512, 0.1), (1024, 0.05)):
         clean = torch.zeros(2, rows, 8)
