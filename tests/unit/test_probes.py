@@ -105,8 +105,8 @@ def small(index: int) -> Page:
 
 
 @pytest.fixture(autouse=True)
-def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same few pages for every task, so that they are drawn once."""
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same few pages for every task, so that they are drawn once; few draws of them."""
 
     def few(_split: str, tasks: tuple[str, ...], n: int) -> Iterator[tuple[Page, Question]]:
         for task in tasks:
@@ -115,6 +115,7 @@ def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
                 yield small(index), replace(first, task=task, question=f"{task} {index}")
 
     monkeypatch.setattr("glance.probes.asked.one_a_page", few)
+    monkeypatch.setattr("glance.probes.resampled.DRAWS", 100)
 
 
 Toy = Callable[[list[int]], Drafter]
@@ -377,7 +378,7 @@ def test_offsets_that_hang_together_leave_the_law() -> None:
             return super().draft(state, out, features) if right else DraftBlock(self._flat())
 
     outcome = block_size.run(
-        told(8, 40, toy=lambda answer: AllOrNothing(answer, VOCABULARY, seed=sum(answer)))
+        told(5, 40, toy=lambda answer: AllOrNothing(answer, VOCABULARY, seed=sum(answer)))
     )
     assert REFUTED in verdicts(outcome)[:3]
 
@@ -446,7 +447,6 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiny target and a head with random weights, in place of the shipped ones."""
     monkeypatch.setattr("glance.targets.load.load_target", lambda _name: tiny())
     monkeypatch.setattr("glance.drafters.load.load_drafter", lambda *_: block_drafter())
-    monkeypatch.setattr("glance.probes.resampled.DRAWS", 40)
 
 
 @pytest.mark.usefixtures("loaded")
