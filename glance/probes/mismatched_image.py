@@ -53,14 +53,20 @@ def run(setup: Setup) -> Outcome:
         for row in _rows(sample, arms, name, tasks)
     ]
     judged = {name: of(rounds, set(EXTRACTION)) for name, rounds in arms.items()}
+    off = off_law(sample, judged)
     rises = sample.entropy(judged[TARGET]) - sample.entropy(judged[RIGHT])
     falls = sample.accepted(judged[RIGHT]) - sample.accepted(judged[DRAFTER])
-    off = estimate(_off_law(sample, judged)[TARGET])
     return Outcome(
-        [Table("one page and another", rows)],
+        [
+            Table("one page and another", rows),
+            Table(
+                "mean a less what the law of the right page expects, tasks that ask for something",
+                [{"arm": arm, "difference": estimate(figures)} for arm, figures in off.items()],
+            ),
+        ],
         [
             above("1: the target doubts more", "mean H, target less right page", estimate(rises)),
-            zero("1: the rounds stay on the law", "mean a less the law's", off),
+            zero("1: the rounds stay on the law", "the difference above", estimate(off[TARGET])),
             above("2: the drafter reads the page", "mean a, right less drafter", estimate(falls)),
         ],
     )
@@ -68,7 +74,6 @@ def run(setup: Setup) -> Outcome:
 
 def _rows(sample: Resampled, arms: Arms, name: str, tasks: set[str]) -> list[Row]:
     own = {arm: of(rounds, tasks) for arm, rounds in arms.items()}
-    off = _off_law(sample, own)
     return [
         {
             "task": name,
@@ -76,13 +81,12 @@ def _rows(sample: Resampled, arms: Arms, name: str, tasks: set[str]) -> list[Row
             "rounds": len(rounds),
             "mean H": estimate(sample.entropy(rounds)),
             "tau": estimate(sample.tau(rounds)),
-            "mean a less the law's": estimate(off[arm]),
         }
         for arm, rounds in own.items()
     ]
 
 
-def _off_law(sample: Resampled, arms: Arms) -> dict[str, np.ndarray]:
+def off_law(sample: Resampled, arms: Arms) -> dict[str, np.ndarray]:
     """Mean a of each arm less what the law of the right page expects of it; nan without a law."""
     if len(arms[RIGHT]) < LEAST_ROUNDS:
         return dict.fromkeys(arms, np.array([np.nan]))

@@ -11,8 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from glance.targets.base import Target
+from glance.training.blocks import anchor_rows
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
+
+QUESTIONS_A_PAGE = 3  # a step, of heads that learn from every token of an answer
 
 
 class Recipe(ABC):
@@ -68,6 +71,18 @@ class Recipe(ABC):
         Raises:
             HeadError: there is no such head.
         """
+
+
+def some_questions(record: Record, generator: torch.Generator) -> Record:
+    """A few of a page's questions, those with long answers likelier: a draw of the tokens.
+
+    Of a record with a root; questions without one are left out.
+    """
+    rows = anchor_rows(record.answer, record.segments)
+    roots = torch.bincount(record.segments[rows], minlength=len(record.tasks) + 1)
+    most = min(QUESTIONS_A_PAGE, int((roots > 0).sum()))
+    drawn = torch.multinomial(roots.float(), most, generator=generator)
+    return record.asked(drawn.sort().values.tolist())
 
 
 def layer_sizes(target: Target) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The EAGLE-2 head's recipe: every token of the answers, on noisy features."""
+"""The EAGLE-2 head's recipe: every token of some answers, on noisy features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.eagle2 import eagle2_loss, guess, lessons, noisy
 from glance.training.packed import pack
-from glance.training.recipe import Recipe, layer_sizes
+from glance.training.recipe import Recipe, layer_sizes, some_questions
 from glance.types import INPUT
 
 
@@ -42,6 +42,7 @@ class Eagle2Recipe(Recipe):
         return torch.stack([self._loss(record) for record in records]).mean()
 
     def _loss(self, record: Record) -> Tensor:
+        record = some_questions(record, self.generator)
         target, packed = self.target, pack(record)
         features = record.features[packed.rows].to(target.device, target.dtype)
         states = target.final_norm(features[None, :, 1])

@@ -1,4 +1,4 @@
-"""The EAGLE-3 head's recipe: the training-time test on every token of the answers."""
+"""The EAGLE-3 head's recipe: the training-time test on every token of some answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glance.training.corpus import Answers, Corpus
 from glance.training.eagle2 import lessons
 from glance.training.eagle3 import STEPS, draft_vocabulary, drafting_rows, eagle3_loss, unroll
 from glance.training.packed import pack
-from glance.training.recipe import Recipe, layer_sizes, rope_parameters
+from glance.training.recipe import Recipe, layer_sizes, rope_parameters, some_questions
 
 LARGEST_VOCABULARY = 32_000  # tokens, as published heads have
 
@@ -56,6 +56,7 @@ class Eagle3Recipe(Recipe):
         return torch.stack([self._loss(record) for record in records]).mean()
 
     def _loss(self, record: Record) -> Tensor:
+        record = some_questions(record, self.generator)
         target, packed = self.target, pack(record, gap=STEPS - 1)
         taps = record.tapped(self.head.config.target_layer_ids).features
         last = record.tapped((target.num_layers - 1,)).features[:, 0]

@@ -1,4 +1,4 @@
-"""The HiViS-style head's recipe: drafts unrolled over every token of the answers."""
+"""The HiViS-style head's recipe: drafts unrolled over every token of some answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glance.targets.base import Target
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.hivis import hivis_loss, trained_rows, unroll
-from glance.training.recipe import Recipe, layer_sizes
+from glance.training.recipe import Recipe, layer_sizes, some_questions
 from glance.training.streams import Stream, streams
 from glance.types import INPUT
 
@@ -38,7 +38,8 @@ class HiViSRecipe(Recipe):
         return self.head.layers
 
     def loss(self, records: Sequence[Record], answers: Answers) -> Tensor:
-        found = [(s, len(s.roots)) for record in records for s in streams(record, self.target)]
+        drawn = [some_questions(record, self.generator) for record in records]
+        found = [(s, len(s.roots)) for record in drawn for s in streams(record, self.target)]
         total = torch.stack([self._loss(stream) * count for stream, count in found]).sum()
         return total / sum(count for _, count in found)
 

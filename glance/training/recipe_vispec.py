@@ -15,7 +15,7 @@ from glance.targets.base import Target
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.eagle2 import noisy
-from glance.training.recipe import Recipe, layer_sizes
+from glance.training.recipe import Recipe, layer_sizes, some_questions
 from glance.training.streams import Stream, streams
 from glance.training.vispec import first_loss, rollout, trained_rows, two_rollouts, vispec_loss
 from glance.types import INPUT
@@ -52,7 +52,7 @@ class ViSpecRecipe(Recipe):
         states: list[Tensor] = []  # [rows, d]
         for record in records:
             sight = None
-            for stream in streams(record, target):
+            for stream in streams(some_questions(record, self.generator), target):
                 layout = self._layout(stream)
                 if sight is None:  # the images are the page's, so all its questions share it
                     sight = self.head.see(stream.embeds, layout.spans)

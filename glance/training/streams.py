@@ -25,15 +25,13 @@ class Stream:
 
 
 def streams(record: Record, target: Target) -> Iterator[Stream]:
-    """Of a record with taps INPUT and last layer: the questions whose answers have a root."""
+    """Of a record with taps INPUT and last layer, where every answer has a root."""
     inputs, outputs = record.features.to(target.device, target.dtype).unbind(1)
     states = target.final_norm(outputs)
     moments = record.rotary[0] if len(record.rotary) > 1 else torch.zeros_like(record.ids)
     for segment in range(1, len(record.tasks) + 1):
         rows = record.stream(segment)
         roots = anchor_rows(record.answer[rows], record.segments[rows])
-        if len(roots) == 0:
-            continue
         ids = record.ids[rows].to(target.device)
         here = rows.to(target.device)
         yield Stream(

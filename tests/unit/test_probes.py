@@ -256,7 +256,7 @@ def test_rounds_on_the_law_stand_and_rounds_off_it_do_not() -> None:
     for shift, verdict in ((0.0, STANDS), (1.5, REFUTED)):
         found = arms(shift)
         sample = mismatched_image.Resampled(one for own in found.values() for one in own)
-        off = mismatched_image.estimate(mismatched_image._off_law(sample, found)["target"])
+        off = mismatched_image.estimate(mismatched_image.off_law(sample, found)["target"])
         assert mismatched_image.zero("", "", off).verdict == verdict
 
 

@@ -3,6 +3,8 @@
 Run: python -m pytest tests/unit/test_training_packed.py
 """
 
+from collections import Counter
+
 import pytest
 import torch
 from torch import Tensor
@@ -12,6 +14,7 @@ from glance.training.capture import Record
 from glance.training.eagle2 import guess, lessons, shifted
 from glance.training.eagle3 import STEPS, drafting_rows, unroll
 from glance.training.packed import pack
+from glance.training.recipe import some_questions
 from glance.training.streams import streams
 from tests.eagle_heads import eagle2_head, eagle3_head
 from tests.training_records import PAGE, TAILS, make_record, tiny_target
@@ -104,5 +107,19 @@ def test_streams_are_what_serving_sees(target: Target) -> None:
     n = PAGE + TAILS[1]
     assert second.roots.tolist() == [n, n + 1, n + 2]
     assert len(first.roots) == 7
-    [left] = streams(record.without_end(7), target)  # one token of the longest: no root
-    assert torch.equal(left.ids, second.ids)
+
+
+def test_some_questions_are_those_that_teach(monkeypatch: pytest.MonkeyPatch) -> None:
+    record, generator = make_record(), torch.Generator().manual_seed(0)
+    assert some_questions(record, generator).tasks == record.tasks
+    left = some_questions(record.without_end(7), generator)  # one token of the longest: no root
+    assert left.tasks == record.tasks[1:]
+    rows = record.stream(2)
+    assert torch.equal(left.segments, (record.segments[rows] > 0).long())
+    for name in ("ids", "positions", "answer", "features"):
+        assert torch.equal(getattr(left, name), getattr(record, name)[rows])
+    assert torch.equal(left.rotary, record.rotary[:, rows])
+
+    monkeypatch.setattr("glance.training.recipe.QUESTIONS_A_PAGE", 1)
+    drawn = Counter(some_questions(record, generator).tasks[0] for _ in range(300))
+    assert drawn["transcribe"] / 300 == pytest.approx(7 / 10, abs=0.1)  # by roots
