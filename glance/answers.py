@@ -1,4 +1,4 @@
-"""Greedy answers to several questions about the same images, all at once.
+"""Answers to several questions about the same images, all at once; greedy unless asked otherwise.
 
 The images are read one time; the questions follow them in the target's cache side by side, and
 each sees the common beginning and itself only. Every row in the cache has a segment, 0 for the
@@ -7,7 +7,7 @@ beginning and q + 1 for question q, and a position: its place in the stream of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -36,8 +36,9 @@ def answer_together(
     prompts: Sequence[Prompt],  # the same images, one question each
     limits: Sequence[int],  # most new tokens, of each prompt
     taps: Sequence[int] = (),
+    choose: Callable[[Tensor], Tensor] = argmax,  # ids [rows] from logits [rows, V]
 ) -> Answers:
-    """What plain greedy decoding answers to each of `prompts`."""
+    """What plain decoding answers to each of `prompts`."""
     shared = _shared_length(prompts)
     device = target.device
     begin = replace(
@@ -71,7 +72,7 @@ def answer_together(
         )
         if new is not None:
             features.append(new.bfloat16())
-        return argmax(logits)
+        return choose(logits)
 
     tails = [prompt.input_ids[0, shared:].tolist() for prompt in prompts]
     after = forward(

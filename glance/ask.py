@@ -19,7 +19,9 @@ from glance.decode import Decoder
 from glance.documents.intake import Document, Notice, check_question
 from glance.drafters.base import Drafter
 from glance.drafters.load import PLAIN
-from glance.ground import copied_spans
+from glance.ground import copied_spans, fraction
+from glance.grounding import grounding
+from glance.lane import digits
 from glance.limits import UNLIKE, limits_of
 from glance.replay import RecordedLane, lanes
 from glance.targets.base import Target
@@ -34,6 +36,8 @@ def ask(
     question: str,
     config: DecodeConfig | None = None,
     run: str | None = None,
+    history: Sequence[tuple[str, str]] = (),  # earlier questions and answers about the document
+    sample: dict[str, Any] | None = None,  # for the header, where the page was generated
 ) -> Iterator[Line]:
     """The whole trace of a question: header, notices, the lanes, compare, grounding.
 
@@ -47,7 +51,8 @@ def ask(
     config = config or DecodeConfig()
     run = run or uuid4().hex[:12]
     documents = [pages] if isinstance(pages, Document) else list(pages)
-    prompt = target.prompt([each.image for each in documents], check_question(question))
+    images = [each.image for each in documents]
+    prompt = target.prompt(images, check_question(question), history)
     target.check_length(prompt, config.max_new_tokens)
     decoders = [Decoder(target, drafter, config) for drafter in drafters]
     numbers = count()
@@ -55,11 +60,10 @@ def ask(
     def line_of(kind: str, body: dict[str, Any]) -> Line:
         return {"kind": kind, "run": run, "seq": next(numbers), **body}
 
-    images = _images(target, documents, prompt)
-    copy_mode = "layout" if documents[0].glyphs else "none"
-    yield line_of("header", _header(target, decoders, images, prompt, config, copy_mode))
+    seen = _images(target, documents, prompt)
+    yield line_of("header", _header(target, decoders, seen, prompt, config, sample))
     told = [notice for each in documents for notice in each.notices]
-    for notice in dict.fromkeys((*told, *_warnings(target, images, prompt))):
+    for notice in dict.fromkeys((*told, *_warnings(target, seen, prompt))):
         yield line_of("notice", {"level": notice.level, "code": notice.code, "text": notice.text})
     lines: list[Line] = []
     for decoder in decoders:
@@ -70,12 +74,10 @@ def ask(
     if config.temperature == 0.0:  # draws need not agree, so they are not compared
         for body in _compared(recorded, target.dtype_name):
             yield line_of("compare", body)
-    document = documents[0]
-    if document.glyphs:
-        # all lanes gave the same text, or compare said otherwise: one record, of the first lane
-        lane = recorded[decoders[0].name]
-        copy = copied_spans(lane.tokens, lane.text, document.glyphs, document.image.size)
-        yield line_of("grounding", {"lane": lane.name, "copy": copy})
+    # one record, of the first lane that drafts, which the views show: others may have drawn
+    # another text, and at temperature 0 they gave the same, or compare said otherwise
+    shown = next((decoder for decoder in decoders if decoder.drafter), decoders[0])
+    yield line_of("grounding", _grounded(target, documents, prompt, history, recorded[shown.name]))
 
 
 def _warnings(target: Target, images: Sequence[dict[str, Any]], prompt: Prompt) -> Iterator[Notice]:
@@ -86,6 +88,28 @@ def _warnings(target: Target, images: Sequence[dict[str, Any]], prompt: Prompt) 
     for image in images:
         yield from limits.of_text(image["text_px"])
     yield from limits.of_question(prompt.question)
+
+
+def _grounded(
+    target: Target,
+    documents: Sequence[Document],
+    prompt: Prompt,
+    history: Sequence[tuple[str, str]],
+    lane: RecordedLane,
+) -> dict[str, Any]:
+    whites = [Image.new("RGB", each.image.size, "white") for each in documents]
+    blank = target.prompt(whites, prompt.question, history)
+    size = documents[0].image.size
+    head = target.localization
+    found = grounding(target, prompt, blank, lane.ids, size, head)
+    return {
+        "lane": lane.name,
+        "copy": copied_spans(lane.tokens, lane.text, documents[0].glyphs or [], size),
+        "gain": [round(gain, 4) for gain in found.gains],
+        "head": head.to_json() if head and found.boxes else None,
+        "box": [fraction(box, size) for box in found.boxes] if found.boxes else None,
+        "share": [digits(share) for share in found.shares] if found.shares else None,
+    }
 
 
 def warm_up(target: Target, drafters: Sequence[Drafter | None]) -> None:
@@ -115,7 +139,7 @@ def _header(
     images: Sequence[dict[str, Any]],
     prompt: Prompt,
     config: DecodeConfig,
-    copy_mode: str,
+    sample: dict[str, Any] | None,
 ) -> dict[str, Any]:
     drafter = next((decoder.drafter for decoder in decoders if decoder.drafter), None)
     return {
@@ -142,7 +166,7 @@ def _header(
             "temperature": config.temperature,
             "seed": config.seed,
             "stop_ids": list(config.stop_ids),
-            "copy_mode": copy_mode,
+            "copy_mode": "gain",
             "costs": config.costs.to_json() if config.costs else None,
         },
         "prompt": {
@@ -151,6 +175,7 @@ def _header(
             "image_tokens": prompt.image_tokens,
         },
         **dict(zip(("image", "second_image"), images, strict=False)),
+        "sample": sample,
         "provenance": provenance(),
     }
 

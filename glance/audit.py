@@ -9,7 +9,7 @@ step wrong takes the place of the real one. The decoder's own code has no switch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,14 +17,19 @@ import torch
 
 from glance.config import FAULTS, DecodeConfig
 from glance.decode import Decoder
+from glance.documents.mix import TASKS
 from glance.drafters.base import Drafter
-from glance.metrics import committed_per_round, tau
+from glance.metrics import committed_per_round, disconnected, tau
 from glance.replay import lanes
 from glance.targets.base import Request, Target
 from glance.types import CandidateTree, Prompt
 from glance.verify import Verified, Verifier
 
 CONTROL = "control"  # generate() against itself
+
+#: a full audit has so many prompts of every task, half of its answers of LONG tokens or more, so
+#: many tokens in all, and so many rounds that accepted some of what was drafted, not all
+PER_TASK, LONG, TOKENS, PARTIAL = 10, 128, 5_000, 100
 
 
 class MaskFault(Verifier):
@@ -80,6 +85,7 @@ class AuditRow:
     tau: float  # tokens a round, pooled over all prompts; 0 without rounds
     smallest_margin: float | None  # smallest top-2 logit gap of any committed token
     differences: tuple[Difference, ...]
+    warning: str | None = None  # the drafter seems not to get the target's states
 
     @property
     def passed(self) -> bool:
@@ -102,7 +108,7 @@ class AuditRow:
                 f"\n  prompt {difference.prompt}: token {difference.at} is {difference.got}, "
                 f"expected {difference.expected}{margin}"
             )
-        return text
+        return f"{text}\n  {self.warning}" if self.warning else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,48 @@ class AuditReport:
         return "\n".join(str(row) for row in self.rows)
 
 
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What an audit rests on."""
+
+    prompts: Mapping[str, int]  # by task
+    long: int  # answers of LONG tokens or more
+    tokens: int
+    partial_rounds: int  # of all lanes
+
+    @property
+    def full(self) -> bool:
+        """Whether it is as much as a full audit has."""
+        return (
+            all(self.prompts.get(task, 0) >= PER_TASK for task in TASKS)
+            and 2 * self.long >= sum(self.prompts.values())
+            and self.tokens >= TOKENS
+            and self.partial_rounds >= PARTIAL
+        )
+
+    def __str__(self) -> str:
+        """One line."""
+        by_task = ", ".join(f"{task} {n}" for task, n in self.prompts.items())
+        return (
+            f"{sum(self.prompts.values())} prompts ({by_task}), {self.long} of them with {LONG} "
+            f"new tokens or more, {self.tokens} tokens in all, {self.partial_rounds} partial rounds"
+        )
+
+
+def covered(
+    report: AuditReport,
+    tasks: Sequence[str],  # of each prompt
+    references: Sequence[Sequence[int]],
+) -> Coverage:
+    """What an audit rested on."""
+    return Coverage(
+        prompts={task: tasks.count(task) for task in TASKS if task in tasks},
+        long=sum(len(answer) >= LONG for answer in references),
+        tokens=sum(map(len, references)),
+        partial_rounds=sum(row.partial_rounds for row in report.rows),
+    )
+
+
 def run_audit(
     target: Target,
     drafters: Sequence[Drafter | None],  # None is the plain lane, which always runs, and first
@@ -130,6 +178,7 @@ def run_audit(
     break_: str | None = None,  # mask, positions or compaction
     progress: Callable[[str], None] | None = None,
     references: Sequence[list[int]] | None = None,  # of `reference_answers`, if they are known
+    past_end: Collection[int] = (),  # prompts by index that are answered on, past their end tokens
 ) -> AuditReport:
     """Compare every lane with `model.generate(do_sample=False)` on the same prompts.
 
@@ -144,22 +193,29 @@ def run_audit(
     if break_ is not None and break_ not in BROKEN:
         raise ValueError(f"unknown fault {break_!r}; known are {', '.join(BROKEN)}")
     if references is None:
-        references = reference_answers(target, prompts, config, progress)
-    again = reference_answers(target, prompts, config, progress, "generate() again")
-    plain = Decoder(target, None, config)
-    rows = [_control(references, again), _audit_lane(plain, prompts, references, progress)]
+        references = reference_answers(target, prompts, config, progress, past_end=past_end)
+    again = reference_answers(target, prompts, config, progress, "generate() again", past_end)
+    endless = replace(config, ignore_eos=True)
+
+    def audited(drafter: Drafter | None, verifier: Verifier | None = None) -> AuditRow:
+        ended, going_on = (
+            Decoder(target, drafter, settings, verifier=verifier) for settings in (config, endless)
+        )
+        decoders = [going_on if n in past_end else ended for n in range(len(prompts))]
+        return _audit_lane(ended.name, decoders, prompts, references, progress)
+
+    rows = [_control(references, again), audited(None)]
     for drafter in drafters:
         if drafter is not None:
             verifier = (BROKEN[break_] if break_ else Verifier)(target, drafter.taps)
-            decoder = Decoder(target, drafter, config, verifier=verifier)
-            rows.append(_audit_lane(decoder, prompts, references, progress))
+            rows.append(audited(drafter, verifier))
     return AuditReport(rows=tuple(rows), fault=break_)
 
 
 @torch.inference_mode()
 def reference_ids(target: Target, prompt: Prompt, config: DecodeConfig) -> list[int]:
     """The answer of the model's own `generate()`, greedy, free of logits processors."""
-    ends = [*target.eos_ids, *config.stop_ids]
+    ends = [*(() if config.ignore_eos else target.eos_ids), *config.stop_ids]
     out = target.model.generate(
         input_ids=prompt.input_ids,
         attention_mask=torch.ones_like(prompt.input_ids),
@@ -181,13 +237,15 @@ def reference_answers(
     config: DecodeConfig,
     progress: Callable[[str], None] | None = None,
     name: str = "generate()",
+    past_end: Collection[int] = (),  # prompts by index that are answered on, past their end tokens
 ) -> list[list[int]]:
     """`reference_ids` of every prompt, with progress."""
     answers = []
     for number, prompt in enumerate(prompts, start=1):
         if progress:
             progress(f"{name}: prompt {number} of {len(prompts)}")
-        answers.append(reference_ids(target, prompt, config))
+        endless = number - 1 in past_end
+        answers.append(reference_ids(target, prompt, replace(config, ignore_eos=endless)))
     return answers
 
 
@@ -210,7 +268,8 @@ def _control(references: Sequence[list[int]], again: Sequence[list[int]]) -> Aud
 
 
 def _audit_lane(
-    decoder: Decoder,
+    name: str,
+    decoders: Sequence[Decoder],  # of one drafter, one a prompt
     prompts: Sequence[Prompt],
     references: Sequence[list[int]],
     progress: Callable[[str], None] | None,
@@ -219,10 +278,12 @@ def _audit_lane(
     margins: list[float] = []
     committed: list[int] = []
     partial = 0
-    for number, (prompt, expected) in enumerate(zip(prompts, references, strict=True)):
+    taps = decoders[0].drafter.taps if decoders and decoders[0].drafter else ()
+    cases = zip(decoders, prompts, references, strict=True)
+    for number, (decoder, prompt, expected) in enumerate(cases):
         if progress:
-            progress(f"{decoder.name}: prompt {number + 1} of {len(prompts)}")
-        lane = lanes(list(decoder.stream(prompt)))[decoder.name]
+            progress(f"{name}: prompt {number + 1} of {len(prompts)}")
+        lane = lanes(list(decoder.stream(prompt)))[name]
         assert lane.finish is not None  # a stream that was drained has ended
         gaps = [token["margin"] for token in lane.tokens]
         margins += gaps
@@ -231,7 +292,7 @@ def _audit_lane(
         if lane.ids != expected:
             differences.append(_difference(number, expected, lane.ids, gaps))
     return AuditRow(
-        lane=decoder.name,
+        lane=name,
         prompts=len(references),
         identical=len(references) - len(differences),
         tokens=sum(map(len, references)),
@@ -239,6 +300,7 @@ def _audit_lane(
         tau=tau(committed),
         smallest_margin=min(margins, default=None),
         differences=tuple(differences),
+        warning=disconnected(name, committed) if taps else None,
     )
 
 

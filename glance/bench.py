@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 
 import torch
 
-from glance.bench_lanes import Run, Threads, make_lanes
+from glance.bench_lanes import Contender, Run, Threads, make_lanes
 from glance.bench_rows import GENERATE, Measured, Sample, medians
 from glance.bench_widths import Committed, replay_answer
 from glance.budget import CostProfile
 from glance.clock import Clock
 from glance.config import DecodeConfig
 from glance.decode import Decoder
-from glance.documents.dataset import page
+from glance.documents.dataset import one_a_page
 from glance.drafters.base import Drafter
 from glance.lane import TextStream
 from glance.profiling import measure_costs
@@ -42,40 +41,32 @@ class TaskResult:
     widths: list[Committed]  # rounds replayed, one entry a prompt; empty if none were asked for
 
 
-def questions(target: Target, task: str, n: int) -> Iterator[Prompt]:
+def questions(target: Target, task: str, n: int, split: str = SPLIT) -> Iterator[Prompt]:
     """The first n questions of a task of the document generator, one a page, made when asked for.
 
     Task names: `glance.documents.page.Question`.
     """
-    given = 0
-    for index in count():
-        if given == n:
-            return
-        drawn = page(SPLIT, index)
-        asked = [question for question in drawn.questions if question.task == task]
-        if asked:
-            chosen = asked[given % len(asked)]  # all kinds of question take their turn
-            given += 1
-            yield target.prompt(drawn.image.convert("RGB"), chosen.question, chosen.history)
+    for drawn, asked in one_a_page(split, [task], n):
+        yield target.prompt(drawn.image.convert("RGB"), asked.question, asked.history)
 
 
 def run_task(
     target: Target,
-    drafters: Sequence[Drafter],
+    contenders: Sequence[Contender],
     prompts: Iterable[Prompt],
-    config: DecodeConfig,
+    config: DecodeConfig,  # but for the node budget
     counts: Sequence[int] = (1, 2),  # of threads, to choose from
     clock: Clock | None = None,
     progress: Progress = lambda _: None,
-    costs: Mapping[int, CostProfile] | None = None,  # by threads, for an automatic node budget
-    widths: Sequence[int] = (),  # node budgets to replay the first drafter's rounds with, untimed
+    widened: Drafter | None = None,  # whose rounds are replayed, untimed,
+    widths: Sequence[int] = (),  # with each of these node budgets
 ) -> TaskResult:
     """Measure every lane on the prompts of one task.
 
     Raises:
         PromptError: a prompt and its answer do not fit the target's context.
     """
-    timed = make_lanes(target, drafters, config, clock, costs)
+    timed = make_lanes(target, contenders, config, clock)
     short = replace(config, max_new_tokens=min(PROBE_TOKENS, config.max_new_tokens))
     plain = Decoder(target, None, config)
     result = TaskResult({name: [] for name in timed}, {}, [])
@@ -85,7 +76,7 @@ def run_task(
             progress(f"prompt {number + 1}: the reference")  # it warms up what is shared, too
             answer = plain.generate(prompt).ids
             if not result.threads:
-                probes = make_lanes(target, drafters, short, clock, costs)
+                probes = make_lanes(target, contenders, short, clock)
                 known = answer[: short.max_new_tokens]
                 for name, run in probes.items():
                     progress(f"choosing threads for {name}")
@@ -96,9 +87,8 @@ def run_task(
             added = characters(target, answer)
             for name, own in samples.items():
                 result.lanes[name].append(medians(own, answer, added))
-            if widths:
-                replayed = replay_answer(target, drafters[0], prompt, answer, widths)
-                result.widths.append(replayed)
+            if widened:
+                result.widths.append(replay_answer(target, widened, prompt, answer, widths))
     finally:
         torch.set_num_threads(before)
     return result

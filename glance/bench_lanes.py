@@ -7,7 +7,7 @@ that no plain decoder can undercut, and an oracle that no drafter can outrun.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -15,12 +15,12 @@ from glance.audit import reference_ids
 from glance.bench_rows import BARE, GENERATE, ORACLE, Sample
 from glance.budget import CostProfile
 from glance.clock import Clock, clock_for
-from glance.config import DecodeConfig
+from glance.config import AUTO, MOST_NODES, DecodeConfig, NodeBudget
 from glance.decode import Decoder
 from glance.drafters.base import Drafter
 from glance.drafters.load import PLAIN
 from glance.drafters.toy import OracleDrafter
-from glance.metrics import committed_per_round
+from glance.metrics import committed_per_round, verified_nodes
 from glance.replay import lanes
 from glance.targets.base import Target
 from glance.types import Prompt
@@ -38,6 +38,21 @@ class Threads:
 Run = Callable[[Prompt, Sequence[int], Threads], Sample]
 
 
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A drafter as it runs in a bench: under one name, with a node budget of its own."""
+
+    name: str
+    drafter: Drafter
+    node_budget: NodeBudget
+    costs: Mapping[int, CostProfile] = field(default_factory=dict)  # by threads; needed by AUTO
+
+    @property
+    def most_nodes(self) -> int:
+        """The most nodes that any of its rounds can have."""
+        return MOST_NODES if isinstance(self.node_budget, str) else self.node_budget
+
+
 class Ceiling(OracleDrafter):
     """Told the answer; it runs no model, and drafts a chain, so no row of a pass is in vain."""
 
@@ -46,27 +61,27 @@ class Ceiling(OracleDrafter):
 
 def make_lanes(
     target: Target,
-    drafters: Sequence[Drafter],
-    config: DecodeConfig,
+    contenders: Sequence[Contender],
+    config: DecodeConfig,  # but for the node budget
     clock: Clock | None = None,  # the device's by default
-    costs: Mapping[int, CostProfile] | None = None,  # by threads, for an automatic node budget
 ) -> dict[str, Run]:
-    """Every lane of a bench by name; the oracle's block is as long as the longest drafter's."""
-    using = Timed(target, config, clock or clock_for(str(target.device)), costs or {})
-    block_size = max((drafter.block_size for drafter in drafters), default=16)
+    """Every lane of a bench by name; the oracle drafts as much as any drafter may."""
+    using = Timed(target, config, clock or clock_for(str(target.device)))
+    block_size = max((one.drafter.block_size for one in contenders), default=16)
+    most_nodes = max((one.most_nodes for one in contenders), default=block_size - 1)
 
-    def engine(drafter: Drafter | None) -> Run:
-        return lambda prompt, _answer, threads: using.engine(drafter, prompt, threads)
+    def engine(contender: Contender | None) -> Run:
+        return lambda prompt, _answer, threads: using.engine(contender, prompt, threads)
 
     def oracle(prompt: Prompt, answer: Sequence[int], threads: Threads) -> Sample:
         told = Ceiling(answer, target.vocab_size, block_size=block_size, chain=True)
-        return using.engine(told, prompt, threads)
+        return using.engine(Contender(ORACLE, told, most_nodes), prompt, threads)
 
     return {
         BARE: using.bare,
         PLAIN: engine(None),
         GENERATE: lambda prompt, _answer, threads: using.generate(prompt, threads),
-        **{drafter.name: engine(drafter) for drafter in drafters},
+        **{contender.name: engine(contender) for contender in contenders},
         ORACLE: oracle,
     }
 
@@ -74,19 +89,25 @@ def make_lanes(
 class Timed:
     """Answers prompts in three ways. Nothing of a request outlives the call."""
 
-    def __init__(
-        self, target: Target, config: DecodeConfig, clock: Clock, costs: Mapping[int, CostProfile]
-    ) -> None:
-        """Greedy decoding only: all ways must give the same answer."""
-        self._costs = costs
+    def __init__(self, target: Target, config: DecodeConfig, clock: Clock) -> None:
+        """Greedy decoding only: all ways must give the same answer.
+
+        Raises:
+            ValueError: temperature above 0.
+        """
+        if config.temperature != 0.0:
+            raise ValueError("a bench compares greedy answers: temperature must be 0")
         self._target = target
         self._config = config
         self._clock = clock
 
-    def engine(self, drafter: Drafter | None, prompt: Prompt, threads: Threads) -> Sample:
-        """This package's decoder; without a drafter, plain decoding."""
-        costs = self._costs.get(threads.decode, self._config.costs)
-        config = replace(self._config, costs=costs)
+    def engine(self, contender: Contender | None, prompt: Prompt, threads: Threads) -> Sample:
+        """This package's decoder; without a contender, plain decoding."""
+        drafter, config = None, self._config
+        if contender:
+            budget = contender.node_budget
+            costs = contender.costs[threads.decode] if budget == AUTO else None
+            drafter, config = contender.drafter, replace(config, node_budget=budget, costs=costs)
         decoder = Decoder(self._target, drafter, config, self._clock)
         stream = decoder.stream(prompt)
         torch.set_num_threads(threads.prefill)
@@ -100,6 +121,7 @@ class Timed:
             committed=tuple(committed_per_round(lane)),
             target_passes=lane.finish["target_passes"],
             drafter_passes=lane.finish["drafter_passes"],
+            nodes=verified_nodes(lane),
             prefill_ms=lane.finish["prefill_ms"],
             decode_ms=lane.finish["decode_ms"],
             ms=lane.finish["ms"],
@@ -156,4 +178,4 @@ class Timed:
 
 def _one_pass_a_token(ids: Sequence[int], prefill_ms: float, decode_ms: float) -> Sample:
     passes = len(ids) - 1
-    return Sample(tuple(ids), (1,) * passes, passes, 0, prefill_ms, decode_ms, {})
+    return Sample(tuple(ids), (1,) * passes, passes, 0, 0, prefill_ms, decode_ms, {})

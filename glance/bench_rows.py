@@ -15,7 +15,7 @@ from statistics import median
 import numpy as np
 
 from glance.drafters.load import PLAIN
-from glance.metrics import tau
+from glance.metrics import disconnected, tau
 
 GENERATE = "generate"  # the model's own `generate()`
 BARE = "bare"  # nothing but the model's forward, one row at a time
@@ -35,6 +35,7 @@ class Sample:
     committed: tuple[int, ...]  # tokens of each round
     target_passes: int  # after the prefill
     drafter_passes: int
+    nodes: int  # drafted and verified, of all rounds
     prefill_ms: float  # vision included
     decode_ms: float  # from the prefill token on, the first draft included
     ms: Mapping[str, float]  # decode window by stage; empty where the engine did not run
@@ -50,6 +51,7 @@ class Measured:
     committed: tuple[int, ...]
     target_passes: int
     drafter_passes: int
+    nodes: int
     decode_ms: float
     end_to_end_ms: float
     ms: Mapping[str, float]
@@ -68,6 +70,7 @@ class Row:
     chars_per_round: float | None = None  # the same / rounds: tau in characters
     target_passes: int | None = None  # of all prompts, prefill not counted
     drafter_passes: float | None = None  # sequential forwards a round
+    nodes: float | None = None  # drafted and verified, a round
     tokens: int | None = None  # committed in rounds: without the prefill tokens
     rounds: int | None = None
     answer_tokens_mean: float | None = None  # the prefill token and a final EOS included
@@ -86,6 +89,7 @@ class Mean:
 
     drafter: str
     tau: float  # arithmetic mean
+    nodes: float  # drafted and verified a round, arithmetic mean
     speedup: float  # geometric means from here on
     speedup_e2e: float
     speedup_ci: tuple[float, float] | None
@@ -127,6 +131,7 @@ def medians(samples: Sequence[Sample], answer: Sequence[int], characters: int) -
         committed=first.committed,
         target_passes=first.target_passes,
         drafter_passes=first.drafter_passes,
+        nodes=first.nodes,
         decode_ms=median(s.decode_ms for s in samples),
         end_to_end_ms=median(s.prefill_ms + s.decode_ms for s in samples),
         ms={stage: median(s.ms[stage] for s in samples) for stage in first.ms},
@@ -142,6 +147,16 @@ def mismatches(results: Results) -> list[Mismatch]:
         for number, one in enumerate(prompts)
         if one.first_difference is not None
     ]
+
+
+def alarms(results: Results, names: Sequence[str]) -> list[str]:
+    """Which of the lanes named, whose drafters read the target's states, seem not to get them."""
+    pooled = {
+        name: [t for lanes in results.values() for one in lanes[name] for t in one.committed]
+        for name in names
+    }
+    told = (disconnected(name, committed) for name, committed in pooled.items())
+    return [words for words in told if words]
 
 
 def rows(results: Results) -> list[Row]:
@@ -168,10 +183,11 @@ def means(results: Results) -> list[Mean]:
 def _mean(own: Sequence[Row], results: Results) -> Mean | None:
     drafter = own[0].drafter
     taus = [row.tau for row in own if row.tau is not None]
+    nodes = [row.nodes for row in own if row.nodes is not None]
     decode = [row.speedup for row in own if row.speedup is not None]
     whole = [row.speedup_e2e for row in own if row.speedup_e2e is not None]
     oracle = [row.oracle_share for row in own if row.oracle_share is not None]
-    if not all(len(figures) == len(results) for figures in (taus, decode, whole, oracle)):
+    if not all(len(figures) == len(results) for figures in (taus, nodes, decode, whole, oracle)):
         return None
     draws = [
         _speedup_draws(lanes, drafter, number) for number, lanes in enumerate(results.values())
@@ -181,6 +197,7 @@ def _mean(own: Sequence[Row], results: Results) -> Mean | None:
     return Mean(
         drafter=drafter,
         tau=sum(taus) / len(taus),
+        nodes=sum(nodes) / len(nodes),
         speedup=geometric_mean(decode),
         speedup_e2e=geometric_mean(whole),
         speedup_ci=_mean_interval(draws),
@@ -261,6 +278,7 @@ def _row(task: str, number: int, drafter: str, lanes: Mapping[str, Sequence[Meas
         chars_per_round=_over(characters, len(committed)),
         target_passes=sum(one.target_passes for one in own),
         drafter_passes=_over(sum(one.drafter_passes for one in own), len(committed)),
+        nodes=_over(sum(one.nodes for one in own), len(committed)),
         tokens=tokens,
         rounds=len(committed),
         answer_tokens_mean=sum(one.answer_tokens for one in own) / len(own),

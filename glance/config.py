@@ -32,10 +32,12 @@ class DecodeConfig:
     max_new_tokens: int = 256
     #: 0 is greedy; above 0 every token is a draw from the target's own distribution
     temperature: float = 0.0
-    #: seeds the generator that temperature > 0 draws from
+    #: seeds the generator that temperature > 0 draws from; `glance.sampling` says what it promises
     seed: int = 0
     #: token ids that end the answer beside the target's own end tokens
     stop_ids: tuple[int, ...] = ()
+    #: go on past the target's own end tokens, to `max_new_tokens`
+    ignore_eos: bool = False
     #: what a round costs (`glance.profiling.measure_costs`); needed by, and only by, AUTO
     costs: CostProfile | None = None
 
@@ -56,6 +58,8 @@ class DecodeConfig:
             raise ValueError(f"max_new_tokens must be at least 1, got {self.max_new_tokens}")
         if not 0.0 <= self.temperature <= 10.0:
             raise ValueError(f"temperature must be between 0 and 10, got {self.temperature}")
+        if not 0 <= self.seed < 2**32:  # the generator would forget the bits above
+            raise ValueError(f"seed must be between 0 and 2**32 - 1, got {self.seed}")
         if any(token_id < 0 for token_id in self.stop_ids):
             raise ValueError(f"stop_ids must not be negative, got {self.stop_ids}")
 

@@ -22,11 +22,12 @@ from glance.drafters.base import Drafter
 from glance.drafters.load import PLAIN
 from glance.entropy import RowStats, row_stats
 from glance.lane import Lane, digits
+from glance.metrics import CONNECTED_ROUNDS, disconnected
 from glance.sampling import Sampler
 from glance.targets.base import Request, Target
 from glance.trace import Line
-from glance.tree import DrafterError, RankedOffsets, build, build_chain, check_tree, rank_offsets
-from glance.types import CandidateTree, DraftBlock, Prompt, Verdict
+from glance.tree import DrafterError, RankedOffsets, candidates, rank_offsets
+from glance.types import INPUT, CandidateTree, DraftBlock, Prompt, Verdict
 from glance.verify import Verifier
 
 
@@ -64,7 +65,8 @@ class Decoder:
         self.config = config or DecodeConfig()
         self._clock = clock or clock_for(str(target.device))
         taps = drafter.taps if drafter else ()
-        if list(taps) != sorted(set(taps)) or any(not 0 <= k < target.num_layers for k in taps):
+        known = range(INPUT, target.num_layers)
+        if list(taps) != sorted(set(taps)) or any(k not in known for k in taps):
             raise DrafterError(
                 f"taps must be ascending layer ids below {target.num_layers}, got {taps}"
             )
@@ -103,6 +105,8 @@ class Decoder:
     ) -> Iterator[Line]:
         """The lane's trace lines as they happen: prefill, then whole rounds, then finish.
 
+        A notice comes between rounds where the drafter seems not to get the target's states.
+
         Raises:
             PromptError: prompt and answer do not fit the target's context.
         """
@@ -116,11 +120,17 @@ class Decoder:
             rounds = self._rounds(lane, request, sampler, prompt, features)
             lane.watch.stop()
             del features  # the prompt's, which are large: the first draft absorbs them
+            warning = None
             while lane.reason is None:
                 lane.watch.start()
                 lines = rounds.round()
                 lane.watch.stop()
                 yield from lines
+                if self._taps and warning is None:
+                    warning = disconnected(self.name, lane.committed[-CONNECTED_ROUNDS:])
+                    if warning:
+                        notice = {"level": "warning", "code": "disconnected", "text": warning}
+                        yield lane.line("notice", lines[-1]["t"], **notice)
             passes = self.drafter.passes if self.drafter else 0
             yield lane.finish_line(drafter_passes=passes * lane.rounds)
         finally:
@@ -183,7 +193,7 @@ class Rounds:
         self._verifier = verifier
         self._out = out
         self._features = features
-        self._state = drafter.start(out[:-1])
+        self._state = drafter.start(out[:-1], request.positions)
         self._since = 0.0  # the decode window is accounted for up to here
 
     @torch.inference_mode()
@@ -285,19 +295,15 @@ class Rounds:
 
     def _build(self, drafted: DraftBlock | CandidateTree) -> tuple[CandidateTree, RankedOffsets]:
         config = self._lane.config
-        root, budget = self._out[-1], config.most_nodes
-        if isinstance(drafted, CandidateTree):
-            check_tree(drafted, root, budget)
-            return drafted, RankedOffsets([], [], [])
-        theirs, ours = drafted.logits.shape[-1], self._lane.target.vocab_size
-        if theirs != ours:
-            raise DrafterError(f"the drafter has {theirs} tokens, the target {ours}")
-        if drafted.chain:
-            offsets = rank_offsets(drafted.logits, most=1)
-            return build_chain(root, offsets, budget), offsets
-        offsets = rank_offsets(drafted.logits, most=budget)
+        budget = config.most_nodes
+        offsets = RankedOffsets([], [], [])
+        if isinstance(drafted, DraftBlock):
+            theirs, ours = drafted.logits.shape[-1], self._lane.target.vocab_size
+            if theirs != ours:
+                raise DrafterError(f"the drafter has {theirs} tokens, the target {ours}")
+            offsets = rank_offsets(drafted.logits, most=1 if drafted.chain else budget)
         costs = config.costs.round_ms(self._request.length) if config.costs else None
-        return build(root, offsets, budget, costs), offsets
+        return candidates(self._out[-1], drafted, offsets, budget, costs), offsets
 
     def _chooser(self, posterior: list[int], logits: Tensor) -> Callable[[int], int]:
         if self._sampler.greedy:

@@ -47,7 +47,7 @@ def copied_spans(
             spans.append(
                 {
                     "tokens": [touched[0], touched[-1] + 1],
-                    "boxes": [_fraction(box, size) for box in boxes],
+                    "boxes": [fraction(box, size) for box in boxes],
                     "source": "layout",
                     "confidence": round(1.0 / len(found), 3),
                     "approximate": False,
@@ -93,7 +93,8 @@ def _lines(boxes: Sequence[Box]) -> list[Box]:
     return joined
 
 
-def _fraction(box: Box, size: tuple[int, int]) -> Box:
+def fraction(box: Box, size: tuple[int, int]) -> Box:
+    """A box in pixels as fractions of a page of `size` (width, height) pixels."""
     width, height = size
     return [
         round(box[0] / width, 4),

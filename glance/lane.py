@@ -89,7 +89,7 @@ class Lane:
         """
         room = self.config.max_new_tokens - len(self.answer)
         for kept, token_id in enumerate(ids[:room], start=1):
-            if token_id in self.target.eos_ids:
+            if token_id in self.target.eos_ids and not self.config.ignore_eos:
                 self.reason = "eos"
                 return kept
             if token_id in self.config.stop_ids:

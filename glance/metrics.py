@@ -11,6 +11,10 @@ from dataclasses import dataclass
 
 from glance.replay import RecordedLane
 
+#: a drafter that reads the target's states commits more than this a round, or it does not get them
+CONNECTED_TAU = 1.05
+CONNECTED_ROUNDS = 20  # from so many on it can be told
+
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
@@ -34,6 +38,31 @@ def tau(committed: Sequence[int]) -> float:
 def tau_without_last(committed: Sequence[int]) -> float:
     """The same without the round that was cut."""
     return tau(committed[:-1])
+
+
+def verified_nodes(lane: RecordedLane) -> int:
+    """Drafted nodes that the target checked, over all rounds."""
+    trees = [round_.lines["build"]["tree"] for round_ in lane.rounds if "build" in round_.lines]
+    return sum(len(tree["id"]) - 1 for tree in trees)
+
+
+def disconnected(name: str, committed: Sequence[int]) -> str | None:
+    """What to say of a drafter that reads the target's states and is hardly ever right.
+
+    Text stays right whatever is drafted, so a head that is mis-loaded, or whose features are lost,
+    shows here and nowhere else.
+
+    Args:
+        name: of the drafter.
+        committed: tokens of each of its rounds.
+    """
+    found = tau(committed)
+    if len(committed) < CONNECTED_ROUNDS or found >= CONNECTED_TAU:
+        return None
+    return (
+        f"Drafter disconnected: {name} has {found:.2f} tokens a round over {len(committed)} "
+        "rounds, as if it did not see what the target does."
+    )
 
 
 def speedup(plain: RecordedLane, drafted: RecordedLane) -> Speedup | None:

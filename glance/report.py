@@ -1,17 +1,18 @@
-"""What a bench measured, for people: a table in Markdown from its JSON. No torch.
+"""What a bench measured, for people: tables in Markdown from its JSON. No torch.
 
-It has the first drafter of the bench and ends with the mean over the grounded tasks where that was
-measured.
+The first has the first drafter of the bench and ends with the mean over the grounded tasks where
+that was measured; all drafters follow, beside the paper's figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from glance import report_paper
 from glance.bench_rows import GROUNDED
 from glance.drafters.load import PLAIN
 from glance.machine import BUSY
+from glance.markdown import figure, table, with_interval
 
 BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
 MEAN = "mean of " + ", ".join(GROUNDED)
@@ -41,12 +42,12 @@ def block(bench: dict[str, Any], image: str) -> str:
         ReportError: nothing was drafted.
         KeyError: a field is missing.
     """
-    name = drafter_names(bench)[0]
-    lines = [_line(HEADS), _line(["---"] * len(HEADS))]
-    lines += [_line(_cells(row, bench)) for row in bench["rows"] if row["drafter"] == name]
-    lines += [_line(_mean_cells(mean)) for mean in grounded_means(bench, name)]
+    name = shown_lanes(bench)[0]
+    rows = [_cells(row, bench) for row in bench["rows"] if row["drafter"] == name]
+    rows += [_mean_cells(mean) for mean in grounded_means(bench, name)]
     picture = f"![Decode speed-up over plain decoding, by task]({image})"
-    return "\n".join([_conditions(bench, name), "", *lines, "", picture])
+    lines = [_conditions(bench, name), "", *table(HEADS, rows), "", picture, ""]
+    return "\n".join([*lines, *report_paper.lines(bench)])
 
 
 def rewrite(page: str, text: str) -> str:
@@ -62,20 +63,23 @@ def rewrite(page: str, text: str) -> str:
     return f"{before}{BEGIN}\n{text}\n{END}{after}"
 
 
-def drafter_names(bench: dict[str, Any]) -> list[str]:
-    """The drafters that were measured, in order.
+def shown_lanes(bench: dict[str, Any]) -> list[str]:
+    """A lane of each drafter, in order: that of its best setting, or the first there is.
 
     Raises:
         ReportError: there are none.
     """
-    names = [one["name"] for one in bench["drafters"]]
-    if not names:
+    shown: dict[str, str] = {}
+    for one in bench["drafters"]:
+        if one["drafter"] not in shown or one["setting"] == "best":
+            shown[one["drafter"]] = one["name"]
+    if not shown:
         raise ReportError("The bench measured no drafter, so there is nothing to report.")
-    return names
+    return list(shown.values())
 
 
 def grounded_means(bench: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """The drafter's means, if they have figures for the grounded tasks."""
+    """The lane's means, if they have figures for the grounded tasks."""
     return [
         mean
         for mean in bench["means"]
@@ -86,10 +90,11 @@ def grounded_means(bench: dict[str, Any], name: str) -> list[dict[str, Any]]:
 def _conditions(bench: dict[str, Any], name: str) -> str:
     settings, machine = bench["settings"], bench["provenance"]["machine"]
     load = bench["load"]
+    budget = next(one["node_budget"] for one in bench["drafters"] if one["name"] == name)
     busy = f", busy with other work (load {load:.1f})" if load is not None and load > BUSY else ""
     return (
         f"`{name}` beside plain decoding (AR), {bench['target']['dtype']}, node budget "
-        f"{settings['node_budget']}, {settings['n']} answers a task, pages of the "
+        f"{budget}, {settings['n']} answers a task, pages of the "
         f"{settings['split']} split, on {machine['cores']} cores of {machine['cpu']}{busy}. "
         "Speed-ups are over the faster of AR and the model's own `generate()`."
     )
@@ -103,31 +108,18 @@ def _cells(row: dict[str, Any], bench: dict[str, Any]) -> list[str]:
     return [
         row["task"],
         str(row["n"]),
-        _figure(row["tau"]),
-        _figure(row["chars_per_round"]),
+        figure(row["tau"]),
+        figure(row["chars_per_round"]),
         passes,
         with_interval(row["speedup"], row["speedup_ci"]),
-        _figure(row["speedup_e2e"]),
+        figure(row["speedup_e2e"]),
     ]
 
 
 def _mean_cells(mean: dict[str, Any]) -> list[str]:
     speedup = with_interval(mean["grounded_speedup"], mean["grounded_speedup_ci"])
-    return [MEAN, "", _figure(mean["grounded_tau"]), "", "", speedup, ""]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    return [MEAN, "", figure(mean["grounded_tau"]), "", "", speedup, ""]
 
 
 def _count(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
-
-
-def with_interval(value: float | None, ci: Sequence[float] | None) -> str:
-    """Such as "1.48 (1.39 to 1.58)"; a dash where there is no figure."""
-    return _figure(value) + ("" if ci is None else f" ({ci[0]:.2f} to {ci[1]:.2f})")

@@ -1,6 +1,7 @@
 """What a bench measured, as bars: an SVG from its JSON, with nothing but the standard library.
 
-All drafters of the bench, task by task, and then over the grounded tasks where that was measured.
+A lane of each drafter of the bench, task by task, and then over the grounded tasks where that was
+measured.
 """
 
 from __future__ import annotations
@@ -10,12 +11,25 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from glance.report import drafter_names, grounded_means, with_interval
+from glance.markdown import with_interval
+from glance.report import grounded_means, shown_lanes
 from glance.svg import picture
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 720, 92, 126, 50, 26  # px; bars lie between LEFT and RIGHT
 BAR, GAP = 16, 12  # height of a bar, space between groups
-COLOURS = ("#1d4ed8", "#ea580c")  # of the drafters, as they stand in the bench
+#: of the drafters, as they stand in the bench
+COLOURS = (
+    "#1d4ed8",
+    "#ea580c",
+    "#15803d",
+    "#7e22ce",
+    "#b91c1c",
+    "#0e7490",
+    "#a16207",
+    "#be185d",
+    "#52525b",
+)
+KEYS, KEY_HEIGHT = 4, 18  # names of drafters in a row, px
 INK, GRID = "#18181b", "#d4d4d8"
 
 
@@ -36,11 +50,12 @@ def draw(bench: dict[str, Any]) -> str:
         ReportError: nothing was drafted.
         KeyError: a field is missing.
     """
-    names = drafter_names(bench)
+    names = shown_lanes(bench)
+    head = TOP + KEY_HEIGHT * ((len(names) - 1) // KEYS)
     bars = _bars(bench, names)
     groups = list(dict.fromkeys(bar.group for bar in bars))
     group_height = BAR * len(names) + GAP
-    height = TOP + group_height * len(groups) + BOTTOM
+    height = head + group_height * len(groups) + BOTTOM
     reach = max(max(bar.speedup or 1.0, *(bar.ci or (1.0,)), 1.0) for bar in bars) * 1.02
     scale = (WIDTH - LEFT - RIGHT) / reach
     parts = [
@@ -48,10 +63,10 @@ def draw(bench: dict[str, Any]) -> str:
         f'<text x="{LEFT}" y="18" font-weight="bold" fill="{INK}">'
         "Decode speed-up over plain decoding (whiskers: 95% bootstrap over answers)</text>",
         *(_key(place, name) for place, name in enumerate(names)),
-        *_axis(reach, scale, height),
+        *_axis(reach, scale, head, height),
     ]
     for number, group in enumerate(groups):
-        top = TOP + GAP / 2 + group_height * number
+        top = head + GAP / 2 + group_height * number
         middle = top + (group_height - GAP) / 2 + 4
         parts.append(_text(LEFT - 8, middle, group, 'text-anchor="end"'))
         parts += [
@@ -78,21 +93,21 @@ def _bars(bench: dict[str, Any], names: Sequence[str]) -> list[Bar]:
 
 
 def _key(place: int, name: str) -> str:
-    x = LEFT + 120 * place
-    square = f'<rect x="{x}" y="28" width="12" height="12" fill="{COLOURS[place]}"/>'
-    return square + _text(x + 18, 38, name)
+    row, column = divmod(place, KEYS)
+    x, y = LEFT + 130 * column, 28 + KEY_HEIGHT * row
+    square = f'<rect x="{x}" y="{y}" width="12" height="12" fill="{COLOURS[place]}"/>'
+    return square + _text(x + 18, y + 10, name)
 
 
-def _axis(reach: float, scale: float, height: float) -> list[str]:
+def _axis(reach: float, scale: float, head: float, height: float) -> list[str]:
     """A line at every step, and a stronger one at 1, where nothing is gained."""
     step = 0.5 if reach < 5 else 1.0
     parts = []
     for number in range(int(reach / step) + 1):
         x = LEFT + scale * step * number
         colour, width = (INK, 1.5) if step * number == 1.0 else (GRID, 1)
-        parts.append(
-            f'<path d="M{x:.1f},{TOP}V{height - BOTTOM}" stroke="{colour}" stroke-width="{width}"/>'
-        )
+        path = f"M{x:.1f},{head}V{height - BOTTOM}"
+        parts.append(f'<path d="{path}" stroke="{colour}" stroke-width="{width}"/>')
         label = f"{step * number:g}×"
         parts.append(_text(x, height - 8, label, 'text-anchor="middle"'))
     return parts

@@ -3,7 +3,8 @@
 Every line has `kind`, `run`, `seq`; a lane's lines have `lane`, `t` (ms since the lane's decode
 window opened) and, where a verb took time, `ms`; a round's lines have `r`, counted from 1.
 
-    header    first: schema, created, lanes, target, drafter, settings, prompt, image, provenance
+    header    first: schema, created, lanes, target, drafter, settings, prompt, image, sample,
+              provenance
     prefill   root {id, text, start, end, h, margin}, top, cache
     draft     size, h_draft (nats, per offset), drafter_passes
     build     tree {parent, id, text, p_draft, rank}: parallel arrays, node 0 = root; node_budget
@@ -13,8 +14,12 @@ window opened) and, where a verb took time, `ms`; a round's lines have `r`, coun
     commit    tokens [{id, start, end, origin, corrected?, h, margin, top}], text, cache, other
     finish    reason, tokens, rounds, target_passes, tau, tau_without_last, partial, tok_s, ms, ...
     compare   lanes, state, equal, of, at, ids, gap, dtype; at temperature 0 only
-    grounding copy [{tokens [from, to), boxes, source, confidence, approximate}]
-    notice    level, code, text
+    grounding copy [{tokens [from, to), boxes, source, confidence, approximate}]: what of the answer
+              was found on the page; head {layer, head, row}; gain, box, share: per token
+    notice    level, code, text; one about a lane's drafter has lane and t, too
+
+`header.sample` is null for a file; of a generated page it has split, index, task, type (what is
+asked for), history [[question, answer]] and degradations [{name, level (0 to 1)}].
 
 `image` of the header is the page that was asked about; `second_image`, of the same fields, is there
 only for a question about two.
@@ -25,9 +30,15 @@ only for a question about two.
 `settings.costs` is the cost profile behind a `node_budget` of "auto", so that the run can be had
 again, and null for a fixed one.
 
+A token's `gain` is log p(token | page) - log p(token | blank page), in nats; `box` is the image
+patch that `head` looks at most for it, `share` how much of the attention goes there. These two and
+`head` are null where tokens have no places. Boxes are [x0, y0, x1, y1] in fractions of the page.
+
 `top` is a list of [id, text, probability], best first; `h` is entropy in nats; `margin` is the
-logit gap between the target's first and second choice; `start`/`end` are character offsets into
-the answer. The answer is the prefill root's text followed by every commit's text.
+logit gap between the target's first and second choice. These and `p_target` are of temperature 1,
+whatever `settings.temperature` is; above 0 the verdict follows draws, not `posterior`.
+`start`/`end` are character offsets into the answer. The answer is the prefill root's text followed
+by every commit's text.
 """
 
 from __future__ import annotations
@@ -37,7 +48,7 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -101,6 +112,10 @@ def parse_trace(text: str) -> list[Line]:
         if not lines:
             _check_header(line)
         _check_place(line, number)
+        if line["kind"] == "grounding" and not _fits(line, lines):
+            raise TraceError(
+                f"Line {number} of the trace grounds other tokens than those of its answer."
+            )
         if line["kind"] not in KINDS:
             text = f"Skipped a record of unknown kind {line['kind']!r}."
             line = _notice([line], "unknown-kind", text)
@@ -146,6 +161,21 @@ def whole_lines() -> Iterator[None]:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise TraceError("The trace is damaged: a line lacks some of its fields.") from error
+
+
+def _fits(grounding: Line, lines: Sequence[Line]) -> bool:
+    """Whether a grounding line has an entry a token of its lane's answer, which stands in `lines`.
+
+    Lines of older traces have no entries for tokens.
+    """
+    own = [line for line in lines if line.get("lane") == grounding.get("lane")]
+    committed = [line.get("tokens") for line in own if line["kind"] == "commit"]
+    tokens = sum(line["kind"] == "prefill" for line in own)
+    tokens += sum(len(some) for some in committed if isinstance(some, list))
+    columns = [grounding.get(name) for name in ("gain", "box", "share")]
+    return all(
+        column is None or (isinstance(column, list) and len(column) == tokens) for column in columns
+    )
 
 
 def _notice(lines: list[Line], code: str, text: str) -> Line:

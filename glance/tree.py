@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from glance.entropy import at_least_float32, entropy
-from glance.types import CandidateTree
+from glance.types import CandidateTree, DraftBlock
 
 
 class DrafterError(ValueError):
@@ -52,6 +52,27 @@ def rank_offsets(
         log_p=[row[count : 2 * count] for row in rows],
         entropy=[row[-1] for row in rows],
     )
+
+
+def candidates(
+    root: int,
+    drafted: DraftBlock | CandidateTree,
+    offsets: RankedOffsets,  # of a block; a tree that a drafter grew needs none
+    node_budget: int,
+    round_ms: Sequence[float] | None = None,  # [node_budget + 1] of a round with so many nodes
+) -> CandidateTree:
+    """The tree that a round verifies; with costs, one no larger than pays, but for a chain.
+
+    Raises:
+        DrafterError: the drafter grew what is no tree of this root.
+    """
+    if isinstance(drafted, CandidateTree):
+        tree = cut(drafted, node_budget)
+        check_tree(tree, root, node_budget)
+        return cut(tree, paying_nodes(tree, round_ms)) if round_ms else tree
+    if drafted.chain:
+        return build_chain(root, offsets, node_budget)
+    return build(root, offsets, node_budget, round_ms)
 
 
 def build(
@@ -115,12 +136,17 @@ def build(
 
 def _chain_first(parents: list[int], ranks: list[int]) -> list[int]:
     """Nodes in packed order: the chain of best tokens, then the rest as they were found."""
+    chain = _best_chain(parents, ranks)
+    on_chain = set(chain)
+    return chain + [node for node in range(len(parents)) if node not in on_chain]
+
+
+def _best_chain(parents: Sequence[int], ranks: Sequence[int]) -> list[int]:
     chain = [0]
     for node in range(1, len(parents)):
         if parents[node] == chain[-1] and ranks[node] == 0:
             chain.append(node)
-    on_chain = set(chain)
-    return chain + [node for node in range(len(parents)) if node not in on_chain]
+    return chain
 
 
 def build_chain(root: int, offsets: RankedOffsets, node_budget: int) -> CandidateTree:
@@ -132,6 +158,52 @@ def build_chain(root: int, offsets: RankedOffsets, node_budget: int) -> Candidat
         depths=tuple(range(length + 1)),
         ranks=(0,) * (length + 1),
         p_draft=(1.0, *(math.exp(offsets.log_p[j][0]) for j in range(length))),
+    )
+
+
+def best_chain(tree: CandidateTree) -> CandidateTree:
+    """The chain of best tokens of a tree, as far as the tree has it."""
+    chain = _best_chain(tree.parents, tree.ranks)
+    return CandidateTree(
+        token_ids=tuple(tree.token_ids[node] for node in chain),
+        parents=tuple(range(-1, len(chain) - 1)),
+        depths=tuple(range(len(chain))),
+        ranks=(0,) * len(chain),
+        p_draft=tuple(tree.p_draft[node] for node in chain),
+    )
+
+
+def paying_nodes(
+    tree: CandidateTree,  # its nodes best first
+    round_ms: Sequence[float],  # [at least its rows] of a round with so many nodes
+) -> int:
+    """How many of a tree's first nodes to verify: up to the one that would lower what they promise.
+
+    That is expected tokens a millisecond, as in `build`.
+    """
+    reached = [1.0]  # probability of each node's path
+    expected, rate = 1.0, 1.0 / round_ms[0]
+    for node in range(1, len(tree)):
+        reached.append(reached[tree.parents[node]] * tree.p_draft[node])
+        expected += reached[node]
+        before, rate = rate, expected / round_ms[node]
+        if rate <= before:
+            return node - 1
+    return len(tree) - 1
+
+
+def cut(tree: CandidateTree, node_budget: int) -> CandidateTree:
+    """The first `node_budget` nodes of a tree, its best where it lists them best first.
+
+    Parents stand before their children, so what is left is a tree.
+    """
+    rows = node_budget + 1
+    return CandidateTree(
+        token_ids=tree.token_ids[:rows],
+        parents=tree.parents[:rows],
+        depths=tree.depths[:rows],
+        ranks=tree.ranks[:rows],
+        p_draft=tree.p_draft[:rows],
     )
 
 

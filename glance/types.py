@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from torch import Tensor
 
+#: tap id of what enters the first decoder layer: the input embeddings, image features in place
+INPUT = -1
+
 
 class PromptError(ValueError):
     """The prompt cannot be decoded; the message is one plain sentence for the person asking."""

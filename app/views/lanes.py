@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from glance.copying import Span, copy_mode
 from glance.replay import RecordedLane
 from glance.trace import Line
 
@@ -19,12 +20,10 @@ def first(lines: Iterable[Line], kind: str) -> Line | None:
     return next((line for line in lines if line["kind"] == kind), None)
 
 
-def copied_spans(lines: Iterable[Line]) -> list[tuple[int, int]]:
-    """Token ranges [from, to) of the answer that were copied from the page, if that is known."""
+def copied_spans(lines: Iterable[Line]) -> list[Span]:
+    """Token ranges [from, to) of the answer in copy mode, if that is known."""
     grounding = first(lines, "grounding")
-    if grounding is None:
-        return []
-    return [(span["tokens"][0], span["tokens"][1]) for span in grounding["copy"]]
+    return [] if grounding is None else copy_mode(grounding)
 
 
 def is_copied(token: int, spans: list[tuple[int, int]]) -> bool:

@@ -30,10 +30,12 @@ def summary(lines: list[Line]) -> Summary:
     found = lanes(lines)
     drafting = next((lane for lane in found.values() if lane.name != "ar"), None)
     plain = found.get("ar")
+    header = first(lines, "header")
+    temperature = header["settings"]["temperature"] if header else 0.0
     return {
         "run": lines[0].get("run", "") if lines else "",
-        "badge": _badge(lines, found),
-        "headline": _headline(drafting, plain),
+        "badge": _drawn_badge(temperature, found) if temperature else _badge(lines, found),
+        "headline": _headline(drafting, None if temperature and drafting else plain),
         "facts": _facts(drafting, plain) + _budget(lines, drafting),
     }
 
@@ -59,6 +61,13 @@ def _badge(lines: list[Line], found: dict[str, RecordedLane]) -> dict[str, str]:
         return {"state": "near_tie", "text": f"Near-tie at token {at}", "detail": detail}
     detail = f"The answers part at token {at}: this should not happen. The trace has the details."
     return {"state": "mismatch", "text": f"Mismatch at token {at}", "detail": detail}
+
+
+def _drawn_badge(temperature: float, found: dict[str, RecordedLane]) -> dict[str, str]:
+    """Two draws need not be equal: neither praise nor blame."""
+    detail = f"Every token is a draw from the target's own distribution. {_ending(found)}".rstrip()
+    text = f"Drawn at temperature {temperature:g}: not compared"
+    return {"state": "unchecked", "text": text, "detail": detail}
 
 
 def _ending(found: dict[str, RecordedLane]) -> str:

@@ -6,7 +6,7 @@ from argparse import Namespace
 from contextlib import nullcontext
 
 from glance.budget import recorded_costs
-from glance.cli.decoding import decode_config
+from glance.cli.decoding import decode_config, load_named
 from glance.cli.output import live, note, write_json
 from glance.cli.run import show_run, summary
 from glance.config import AUTO
@@ -26,12 +26,11 @@ def run(options: Namespace) -> int:
     with trace.open("w", encoding="utf-8") if trace else nullcontext() as file:
         note("loading the model")
         from glance.ask import ask, warm_up
-        from glance.drafters.load import load_drafter
         from glance.targets.load import load_target
 
         target = load_target(options.target)
         names = dict.fromkeys(options.drafter or ["glance", PLAIN])  # each lane once, in this order
-        drafters = [load_drafter(name, target, options.head) for name in names]
+        drafters = [load_named(name, target, options) for name in names]
         warm_up(target, drafters)
         config = decode_config(options, target, drafters, costs)
         lines: list[Line] = []

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from glance.cli.decoding import decode_config
+from glance.cli.decoding import decode_config, drafter_names, load_named
 from glance.cli.output import live, note, show, write_json
-from glance.documents.dataset import page
+from glance.documents.dataset import one_a_page
+from glance.documents.mix import TASKS
 from glance.drafters.load import NAMES, PLAIN
 from glance.trace import provenance
 
@@ -22,38 +26,43 @@ if TYPE_CHECKING:
 
 
 def run(options: Namespace) -> int:
-    """Print one line a lane, the controls first; 1 if any answer differs.
+    """Print one line a lane, the controls first, and what it rests on; 1 if any answer differs.
 
     2 if a fault was planted where no lane could have noticed it.
     """
-    named = dict.fromkeys(
-        name for part in options.drafters for name in (NAMES if part == "all" else [part])
-    )
+    named = drafter_names(options)
     if options.fault and set(named) == {PLAIN}:
         note(f"A fault can only be planted where something drafts: name more than {PLAIN}.")
         return 2
     note("loading the model")
-    from glance.audit import reference_answers, run_audit
-    from glance.drafters.load import load_drafter
+    from glance.audit import LONG, PARTIAL, PER_TASK, TOKENS, covered, reference_answers, run_audit
     from glance.targets.load import load_target
 
     target = load_target(options.target)
-    loaded = {name: load_drafter(name, target, options.head) for name in named if name in NAMES}
+    loaded = {name: load_named(name, target, options) for name in named if name in NAMES}
     config = decode_config(options, target, list(loaded.values()))
-    prompts = [_prompt(target, index) for index in range(options.n)]
-    answers = reference_answers(target, prompts, config, progress=live)
+    tasks, prompts, past_end = _asked(target, options.n)
+    answers = reference_answers(target, prompts, config, live, past_end=past_end)
     drafters = [
         loaded[name] if name in loaded else _test_drafter(name, target, answers) for name in named
     ]
     if options.fault:
         note(f"the fault {options.fault!r} is planted: a difference is what should be found")
-    report = run_audit(target, drafters, prompts, config, options.fault, live, answers)
+    report = run_audit(target, drafters, prompts, config, options.fault, live, answers, past_end)
+    coverage = covered(report, tasks, answers)
     show(str(report))
+    show(str(coverage))
+    if not coverage.full:
+        note(
+            f"This is less than a full audit: {PER_TASK} prompts of every task, half of the "
+            f"answers of {LONG} tokens or more, {TOKENS} tokens and {PARTIAL} partial rounds."
+        )
     result = {
         "target": {"name": target.name, "revision": target.revision, "dtype": target.dtype_name},
         "settings": asdict(config),
         "passed": report.passed,
         "fault": report.fault,
+        "coverage": {**asdict(coverage), "full": coverage.full},
         "rows": [{**asdict(row), "passed": row.passed} for row in report.rows],
         "provenance": provenance(),
     }
@@ -64,11 +73,23 @@ def run(options: Namespace) -> int:
     return 0 if report.passed else 1
 
 
-def _prompt(target: Target, index: int) -> Prompt:
-    """One question of a test page; all kinds of question take their turn."""
-    drawn = page("test", index)
-    asked = drawn.questions[index % len(drawn.questions)]
-    return target.prompt(drawn.image.convert("RGB"), asked.question, asked.history)
+def _asked(target: Target, n: int) -> tuple[list[str], list[Prompt], set[int]]:
+    """Tasks and prompts of n questions of the test split, as many of each task as of the others.
+
+    And which of them to answer on past the end, every second one of a task, as most answers are
+    too short to tell much.
+    """
+    tasks: list[str] = []
+    prompts: list[Prompt] = []
+    past_end = set()
+    seen: Counter[str] = Counter()
+    for drawn, asked in islice(one_a_page("test", TASKS, math.ceil(n / len(TASKS))), n):
+        if seen[asked.task] % 2:
+            past_end.add(len(prompts))
+        seen[asked.task] += 1
+        tasks.append(asked.task)
+        prompts.append(target.prompt(drawn.image.convert("RGB"), asked.question, asked.history))
+    return tasks, prompts, past_end
 
 
 def _test_drafter(name: str, target: Target, answers: Sequence[list[int]]) -> Drafter:
@@ -92,9 +113,9 @@ class _Coached:
         self.name: str = coaches[0].name
         self.block_size: int = coaches[0].block_size
 
-    def start(self, prompt_ids: list[int]) -> Any:
+    def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> Any:
         coach = next(self._coaches)
-        return coach, coach.start(prompt_ids)
+        return coach, coach.start(prompt_ids, positions)
 
     def draft(self, state: Any, out: list[int], features: Tensor | None) -> DraftBlock:
         coach, inner = state

@@ -1,4 +1,7 @@
-"""`bench`: tokens a pass and time a token of every lane, on pages never trained on."""
+"""`bench`: tokens a pass and time a token of every lane, on pages never trained on.
+
+With `--search`: the best setting of every drafter, on pages kept for that.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +10,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from glance.bench_matched import OURS, THEIRS, Matched, matched
 from glance.bench_rows import (
     GROUNDED,
     Mean,
     Results,
     Row,
+    alarms,
     faster_baseline,
     means,
     mismatches,
     plain_over_bare,
     rows,
 )
-from glance.cli.decoding import decode_config
+from glance.cli import search
+from glance.cli.contenders import as_json, contend, load_shaped, settings, show_settings
 from glance.cli.output import Cell, live, note, show, show_table, write_json
-from glance.config import AUTO
-from glance.drafters.load import NAMES, PLAIN
+from glance.config import DecodeConfig
+from glance.drafters.load import PLAIN
 from glance.machine import BUSY, cores, load
+from glance.paper import MATCHED_NODES, MATCHED_RATIO, SOURCE
 from glance.trace import provenance
 
 if TYPE_CHECKING:
     from glance.bench import TaskResult
-    from glance.bench_lanes import Threads
+    from glance.bench_lanes import Contender, Threads
     from glance.bench_widths import Width
 
 HEADS = (
@@ -44,10 +51,11 @@ HEADS = (
     "e2e x",
 )
 STAGES = ("draft", "build", "verify", "accept", "commit", "other")
-STAGE_HEADS = ("time by stage, %", *STAGES, "drafts", "oracle", "threads")
+STAGE_HEADS = ("time by stage, %", *STAGES, "drafts", "nodes", "oracle", "threads")
 MEAN_HEADS = (
     "drafter",
     "tau",
+    "nodes",
     "speed-up",
     "95%",
     "e2e x",
@@ -59,7 +67,7 @@ MEAN_HEADS = (
 LEGEND = f"""\
 tau: tokens a round, with and without each answer's last round; ch: characters a token, a round
 passes: of the target, in all; ms/tok: from the prefill token on, e2e ms: vision and prefill too
-drafts: drafter passes a round; threads: prefill/decode
+drafts: drafter passes a round; nodes: drafted and verified, a round; threads: prefill/decode
 oracle: share of the speed that a drafter which is always right would have
 grounded: {", ".join(GROUNDED)} only\
 """
@@ -79,55 +87,53 @@ def run(options: Namespace) -> int:
             )
             return 2
         note(f"the machine is busy (load {busy:.2f}): times will mean little")
+    if options.search:
+        return search.run(options, busy)
     note("loading the model")
-    from glance.bench import REPEATS, SPLIT, costs_by_threads, questions, run_task
+    from glance.bench import REPEATS, SPLIT, questions, run_task
+    from glance.bench_search import FOUND, read_found
     from glance.bench_widths import widths
-    from glance.drafters.load import load_drafter
     from glance.targets.load import load_target
 
     target = load_target(options.target)
-    named = dict.fromkeys(
-        name for part in options.drafters for name in (NAMES if part == "all" else [part])
-    )
-    loaded = [load_drafter(name, target, options.head) for name in named]
-    drafters = [drafter for drafter in loaded if drafter is not None]
     counts = [threads for threads in (1, 2) if threads <= cores()]
-    costs = {}
-    if options.budget == AUTO:
-        note("measuring what drafting and verifying cost here")
-        costs = costs_by_threads(target, next(iter(drafters), None), counts)
-    config = decode_config(options, target, drafters, costs.get(1))
+    chosen = settings(options, read_found(FOUND, target))
+    contenders = [contend(setting, target, options, counts) for setting in chosen]
+    widened = None
+    if options.widths:
+        widened = load_shaped(chosen[0].preset, max(options.widths), target, options)
+    config = DecodeConfig(max_new_tokens=options.max_tokens)
     measured: dict[str, TaskResult] = {}
     for task in dict.fromkeys(options.tasks):
         note(f"{task}: {options.n} prompts, every lane {REPEATS} times on each")
         prompts = questions(target, task, options.n)
         measured[task] = run_task(
             target,
-            drafters,
+            contenders,
             prompts,
             config,
             counts,
             progress=live,
-            costs=costs,
+            widened=widened,
             widths=options.widths,
         )
     results = {task: result.lanes for task, result in measured.items()}
     differing = mismatches(results)
+    warnings = alarms(results, [one.name for one in contenders if one.drafter.taps])
+    pairs = matched(results) if _alike(contenders) else []
+    show_settings(chosen, contenders)
     _show(measured, results)
     by_width = widths({task: result.widths for task, result in measured.items()})
     _show_widths(by_width)
+    _show_matched(pairs)
     show(LEGEND)
-    for one in differing:
-        show(str(one))
+    for words in (*map(str, differing), *warnings):
+        show(words)
     result = {
         "target": {"name": target.name, "revision": target.revision, "dtype": target.dtype_name},
-        "drafters": [
-            {"name": one.name, "revision": one.revision, "block_size": one.block_size}
-            for one in drafters
-        ],
+        "drafters": [as_json(*pair) for pair in zip(chosen, contenders, strict=True)],
         "settings": {
-            **asdict(config),
-            "costs": {threads: one.to_json() for threads, one in costs.items()},
+            "max_new_tokens": options.max_tokens,
             "split": SPLIT,
             "n": options.n,
             "repeats": REPEATS,
@@ -137,8 +143,10 @@ def run(options: Namespace) -> int:
         "rows": [asdict(row) for row in rows(results)],
         "means": [asdict(mean) for mean in means(results)],
         "widths": [asdict(one) for one in by_width],
+        "matched": [asdict(one) for one in pairs],
         "plain_over_bare": plain_over_bare(results),
         "mismatches": [asdict(one) for one in differing],
+        "warnings": warnings,
         "threads": {
             task: {name: asdict(threads) for name, threads in one.threads.items()}
             for task, one in measured.items()
@@ -147,6 +155,12 @@ def run(options: Namespace) -> int:
     }
     write_json(options.json, result)
     return 1 if differing else 0
+
+
+def _alike(contenders: Sequence[Contender]) -> bool:
+    """Whether this is the paper's matched comparison: a fixed node budget for both."""
+    budgets = {one.name: one.node_budget for one in contenders}
+    return budgets.get(OURS) == budgets.get(THEIRS) == MATCHED_NODES
 
 
 def _show(measured: Mapping[str, TaskResult], results: Results) -> None:
@@ -187,6 +201,17 @@ def _show_widths(by_width: Sequence[Width]) -> None:
     show()
 
 
+def _show_matched(pairs: Sequence[Matched]) -> None:
+    if not pairs:
+        return
+    show(f"tau of {OURS} over that of {THEIRS}, {MATCHED_NODES} nodes at most")
+    heads = ("task", OURS, THEIRS, "ratio", "95%")
+    rows = [[one.task, one.glance, one.eagle3_chain, one.ratio, _interval(one.ci)] for one in pairs]
+    show_table(heads, rows)
+    show(f"In the paper ({SOURCE}) the pooled ratio is {MATCHED_RATIO}.")
+    show()
+
+
 def _cells(row: Row) -> list[Cell]:
     return [
         row.drafter,
@@ -206,13 +231,14 @@ def _cells(row: Row) -> list[Cell]:
 def _stages(row: Row, threads: Threads) -> list[Cell]:
     shares = [None if row.shares is None else 100 * row.shares[stage] for stage in STAGES]
     phases = f"{threads.prefill}/{threads.decode}"
-    return [row.drafter, *shares, row.drafter_passes, row.oracle_share, phases]
+    return [row.drafter, *shares, row.drafter_passes, row.nodes, row.oracle_share, phases]
 
 
 def _mean_cells(mean: Mean) -> list[Cell]:
     return [
         mean.drafter,
         mean.tau,
+        mean.nodes,
         mean.speedup,
         _interval(mean.speedup_ci),
         mean.speedup_e2e,

@@ -1,4 +1,4 @@
-"""The settings of a run from its options; measures what a pass costs where they ask for it."""
+"""The drafters and the settings of a run, from its options."""
 
 from __future__ import annotations
 
@@ -9,10 +9,36 @@ from typing import TYPE_CHECKING
 from glance.budget import CostProfile
 from glance.cli.output import note
 from glance.config import AUTO, DecodeConfig
+from glance.drafters.load import NAMES, head_of, ready_names
 
 if TYPE_CHECKING:
     from glance.drafters.base import Drafter
+    from glance.drafters.grown import TreeShape
     from glance.targets.base import Target
+
+ALL = "all"
+
+
+def drafter_names(options: Namespace) -> list[str]:
+    """What `--drafters` names, each once; `all` is what has a head, and says what has none."""
+    ready = ready_names(options.head)
+    missing = [name for name in NAMES if name not in ready]
+    if ALL in options.drafters and missing:
+        note(f"left out, as there is no head for them here: {', '.join(missing)}")
+    return list(
+        dict.fromkeys(
+            name for part in options.drafters for name in (ready if part == ALL else [part])
+        )
+    )
+
+
+def load_named(
+    name: str, target: Target, options: Namespace, shape: TreeShape | None = None
+) -> Drafter | None:
+    """A drafter with the head that `--head` gives it, or the one that ships."""
+    from glance.drafters.load import load_drafter
+
+    return load_drafter(name, target, options.head.get(head_of(name)), shape)
 
 
 def decode_config(
@@ -21,10 +47,16 @@ def decode_config(
     drafters: Sequence[Drafter | None],
     costs: CostProfile | None = None,  # measured anew unless given
 ) -> DecodeConfig:
-    """What `--budget` and `--max-tokens` say; the drafter whose cost counts is the first."""
+    """What the options of decoding say; the drafter whose cost counts is the first."""
     if options.budget == AUTO and costs is None:
         from glance.profiling import measure_costs
 
         note("measuring what drafting and verifying cost here")
         costs = measure_costs(target, next(filter(None, drafters), None))
-    return DecodeConfig(node_budget=options.budget, max_new_tokens=options.max_tokens, costs=costs)
+    return DecodeConfig(
+        node_budget=options.budget,
+        max_new_tokens=options.max_tokens,
+        temperature=options.temperature,
+        seed=options.seed,
+        costs=costs,
+    )

@@ -1,4 +1,4 @@
-"""`eval`: how well the target reads pages that no training run has drawn."""
+"""`eval target`: how well the target reads pages that no training run has drawn."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 def run(options: Namespace) -> int:
     """Print exact answers and character error rates, a row a task, then a row a slice."""
+    if options.what == "grounding":
+        from glance.cli import grounding
+
+        return grounding.run(options)
+    if options.choose:
+        note("A head is chosen for eval grounding only: leave out --choose.")
+        return 2
     from glance.documents.sets import count, exam
 
     n = count(options.set, options.n, options.split)  # refuse before a model loads

@@ -12,16 +12,19 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from glance.config import AUTO, FAULTS, MOST_NODES, NodeBudget
 from glance.documents import mix
 from glance.documents.intake.document import Crop
-from glance.drafters.load import NAMES, TEST_NAMES
+from glance.drafters.load import NAMES, PLAIN, TEST_NAMES
+from glance.drafters.presets import PAPER
+from glance.probes import NAMES as PROBES
 
 SPLITS = ("train", "validation", "test")
 SETS = ("test", "unseen-faces", "foreign", "blank", "pairs", "scans")  # glance.documents.sets
 TASKS = mix.TASKS  # what the generated pages ask
+HEADS = ("glance", "eagle3", "eagle2", "medusa", "hivis", "vispec")  # glance.training.recipes
 
 DESCRIPTION = """\
 Ask a question about a document image. A small drafter proposes a whole block of tokens in one
@@ -42,6 +45,16 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One sentence and where to read on, instead of the whole usage."""
         self.exit(2, f"{self.prog}: {message}.\nSee {self.prog} --help\n")
+
+
+class _Heads(argparse.Action):
+    """Folders by name, from an option that may be repeated."""
+
+    def __call__(
+        self, _parser: object, options: argparse.Namespace, value: Any, _option: object = None
+    ) -> None:
+        """Add one."""
+        setattr(options, self.dest, dict([*getattr(options, self.dest).items(), value]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,6 +101,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_bench(commands)
     _add_report(commands)
     _add_growth(commands)
+    _add_record(commands)
+    _add_law(commands)
+    _add_probe(commands)
     _add_eval(commands)
     _add_train(commands)
     _add_render(commands)
@@ -110,10 +126,12 @@ def _add_ask(commands: argparse._SubParsersAction[_Parser]) -> None:
         action="append",
         choices=NAMES,
         metavar="NAME",
-        help="what decodes: glance (drafts a tree), glance-chain (drafts a single line) or ar "
-        "(plain decoding); repeat it to compare, in that order (default: glance, then ar)",
+        help=f"what decodes, of {', '.join(NAMES)}: glance drafts a tree, glance-chain a single "
+        "line, ngram what stood there before, ar nothing (plain decoding); repeat it to compare, "
+        "in that order (default: glance, then ar)",
     )
     _add_decoding(ask)
+    _add_sampling(ask)
     ask.add_argument(
         "--profile",
         type=Path,
@@ -136,7 +154,7 @@ def _add_ask(commands: argparse._SubParsersAction[_Parser]) -> None:
         "fractions of it, such as 0,0,1,0.5 for the upper half",
     )
     _add_target(ask)
-    _add_head(ask)
+    _add_heads(ask)
     ask.add_argument("--trace", type=Path, metavar="FILE", help="keep every event, for replay")
     _add_json(ask)
 
@@ -171,11 +189,15 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
         choices=(*NAMES, *TEST_NAMES, "all"),
         default=["all"],
         metavar="NAME",
-        help="which drafters to check beside ar: glance, glance-chain (default: both); or the test "
-        "drafters oracle, noisy, random, always-wrong, which need no trained head",
+        help=f"which drafters to check beside ar, of {', '.join(NAMES)} (default: all that have a "
+        f"head); or the test drafters {', '.join(TEST_NAMES)}, which need none",
     )
     audit.add_argument(
-        "--n", type=_whole(1, 10_000), default=60, help="questions for each (default: 60)"
+        "--n",
+        type=_whole(1, 10_000),
+        default=60,
+        help="questions for each, of all tasks; every second answer goes on past its end, up to "
+        "--max-tokens (default: 60)",
     )
     audit.add_argument(
         "--break",
@@ -185,8 +207,9 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
         "2 if no answer changed)",
     )
     _add_decoding(audit)
+    audit.set_defaults(temperature=0.0, seed=0)  # draws of two lanes need not be equal
     _add_target(audit)
-    _add_head(audit)
+    _add_heads(audit)
     _add_json(audit)
 
 
@@ -197,45 +220,46 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
         "measure tokens a pass and time a token of every drafter beside plain decoding",
         "python -m glance bench --n 5 --json bench.json",
     )
-    bench.add_argument(
-        "--tasks",
-        nargs="+",
-        choices=TASKS,
-        default=TASKS,
-        metavar="TASK",
-        help=f"what to ask of pages of the test split: {', '.join(TASKS)} (default: all)",
-    )
+    _add_tasks(bench)
     bench.add_argument(
         "--drafters",
         nargs="+",
-        choices=(*NAMES, "all"),
+        choices=(*PAPER, PLAIN, "all"),
         default=["all"],
         metavar="NAME",
-        help="which to measure: glance, glance-chain (default: both); ar, the model's own "
+        help=f"which to measure, of {', '.join(PAPER)} (default: all that have a head), each as "
+        "its paper sets it and, as NAME-best, as --search found best; ar, the model's own "
         "generate, its bare pass and an oracle are always measured, so ar alone means no other",
     )
     bench.add_argument(
-        "--n",
-        type=_whole(1, 10_000),
-        default=20,
-        metavar="PER_TASK",
-        help="questions a task (default: 20)",
+        "--search",
+        action="store_true",
+        help="instead of measuring lanes, find the best node budget and depth of each drafter on "
+        "pages of the validation split, and keep them in assets/results/presets.json, written anew",
     )
+    _add_per_task(bench)
     bench.add_argument(
         "--widths",
         nargs="+",
         type=_whole(1, 1024),
         default=[],
         metavar="N",
-        help="also compare the tree of N drafted tokens with the chain, by the tokens that a round "
-        "commits; takes no part in what is timed (for example: --widths 15 31 63)",
+        help="also compare the first drafter's tree of N drafted tokens with its chain, by the "
+        "tokens that a round commits; takes no part in what is timed (for example: --widths 15 63)",
     )
     bench.add_argument(
         "--force", action="store_true", help="measure on a busy machine too; the JSON says so"
     )
-    _add_decoding(bench)
+    bench.add_argument(
+        "--budget",
+        type=_budget,
+        metavar="N|auto",
+        help="measure every drafter once, with at most so many drafted tokens in a pass, not as "
+        "papers and --search set it",
+    )
+    _add_max_tokens(bench)
     _add_target(bench)
-    _add_head(bench)
+    _add_heads(bench)
     _add_json(bench)
 
 
@@ -262,14 +286,105 @@ def _add_growth(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_json(growth)
 
 
+def _add_record(commands: argparse._SubParsersAction[_Parser]) -> None:
+    record = _command(
+        commands,
+        "record",
+        "answer questions about generated pages and keep a trace of each, for law and replay",
+        "python -m glance record --out runs/traces --n 20",
+    )
+    record.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to fill")
+    _add_tasks(record)
+    drafters = [name for name in NAMES if name != PLAIN]
+    record.add_argument(
+        "--drafter",
+        choices=drafters,
+        default="glance",
+        metavar="NAME",
+        help=f"what decodes: {', '.join(drafters)} (default: glance)",
+    )
+    _add_per_task(record)
+    _add_decoding(record)
+    _add_sampling(record)
+    _add_target(record)
+    _add_head(record)
+
+
+def _add_law(commands: argparse._SubParsersAction[_Parser]) -> None:
+    law = _command(
+        commands,
+        "law",
+        "fit the entropy law: accepted tokens a round by how sure the target is",
+        "python -m glance law runs/traces --json law.json --svg law.svg",
+    )
+    law.add_argument(
+        "traces",
+        nargs="+",
+        type=Path,
+        metavar="TRACES",
+        help="traces of one target and drafter, or folders of them: see record",
+    )
+    law.add_argument("--svg", type=Path, metavar="FILE", help="also draw the law and the deciles")
+    _add_json(law)
+
+
+def _add_probe(commands: argparse._SubParsersAction[_Parser]) -> None:
+    probe = _command(
+        commands,
+        "probe",
+        "test one of the paper's claims on generated pages; says first what would refute it",
+        "python -m glance probe zeroed-states --json zeroed.json",
+    )
+    probe.add_argument("name", choices=PROBES, metavar="NAME", help=f"of {', '.join(PROBES)}")
+    _add_tasks(probe)
+    drafters = [name for name in NAMES if name != PLAIN]
+    probe.add_argument(
+        "--drafter",
+        choices=drafters,
+        default="glance",
+        metavar="NAME",
+        help=f"what is probed: {', '.join(drafters)} (default: glance)",
+    )
+    _add_per_task(probe, default=100)
+    probe.add_argument(
+        "--budget",
+        type=_whole(1, 1024),
+        default=15,
+        metavar="N",
+        help="most drafted tokens to check in one pass (default: 15)",
+    )
+    _add_max_tokens(probe)
+    _add_target(probe)
+    _add_head(probe)
+    probe.add_argument(
+        "--retrained",
+        type=Path,
+        metavar="FOLDER",
+        help="for retrain-ocr: a second head of the same drafter, trained on with transcriptions",
+    )
+    _add_json(probe)
+
+
 def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:
     evaluate = _command(
         commands,
         "eval",
-        "measure how well the target reads pages it has never seen",
+        "measure how well the target reads pages it has never seen, or knows where tokens stand",
         "python -m glance eval target --set unseen-faces --n 50 --processes 2",
     )
-    evaluate.add_argument("what", choices=["target"], help="the model that answers")
+    evaluate.add_argument(
+        "what",
+        choices=["target", "grounding"],
+        help="target: how many answers are right; grounding: how often the patch that its chosen "
+        "attention head looks at is where the token stands",
+    )
+    evaluate.add_argument(
+        "--choose",
+        type=_whole(1, 100_000),
+        metavar="N",
+        help="for grounding: first choose the head on N training pages, and keep the choice beside "
+        "the model",
+    )
     evaluate.add_argument(
         "--set",
         choices=SETS,
@@ -311,11 +426,18 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         choices=["target", "head"],
         help="target: the model that answers; head: a drafter for it, trained on its own answers",
     )
-    train.add_argument(
+    which = train.add_mutually_exclusive_group()
+    which.add_argument(
         "--drafter",
-        choices=["glance"],
+        choices=HEADS,
+        metavar="NAME",
         default="glance",
-        help="which head to train (default: glance)",
+        help=f"which head to train: {', '.join(HEADS)} (default: glance)",
+    )
+    which.add_argument(
+        "--all",
+        action="store_true",
+        help="train every head, on the same answers; they share the time evenly",
     )
     train.add_argument("--out", type=Path, metavar="DIR", help="where checkpoints and weights go")
     train.add_argument(
@@ -374,6 +496,27 @@ def _command(
     return parser
 
 
+def _add_tasks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tasks",
+        nargs="+",
+        choices=TASKS,
+        default=TASKS,
+        metavar="TASK",
+        help=f"what to ask of pages of the test split: {', '.join(TASKS)} (default: all)",
+    )
+
+
+def _add_per_task(parser: argparse.ArgumentParser, default: int = 20) -> None:
+    parser.add_argument(
+        "--n",
+        type=_whole(1, 10_000),
+        default=default,
+        metavar="PER_TASK",
+        help=f"questions a task (default: {default})",
+    )
+
+
 def _add_decoding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget",
@@ -383,12 +526,35 @@ def _add_decoding(parser: argparse.ArgumentParser) -> None:
         help="most drafted tokens to check in one pass (default: 15); auto chooses for every "
         f"round, {MOST_NODES} at most, from what passes cost on this machine",
     )
+    _add_max_tokens(parser)
+
+
+def _add_max_tokens(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-tokens",
         type=_whole(1, 100_000),
         default=256,
         metavar="N",
         help="longest answer in tokens (default: 256)",
+    )
+
+
+def _add_sampling(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--temperature",
+        type=_temperature,
+        default=0.0,
+        metavar="T",
+        help="above 0 every token is a draw from the model's own distribution at this temperature, "
+        "whatever is drafted; answers of several drafters are then not compared (default: 0, the "
+        "likeliest token)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=_whole(0, 2**31),
+        default=0,
+        help="of the draws: the same drafter and budget draw the same answer again, others one of "
+        "the same distribution; record counts it up by one a question (default: 0)",
     )
 
 
@@ -407,6 +573,18 @@ def _add_head(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FOLDER",
         help="a drafter's head, as train head writes it, instead of the one that ships",
+    )
+
+
+def _add_heads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--head",
+        type=_head,
+        action=_Heads,
+        default={},
+        metavar="NAME=FOLDER",
+        help="the head of a drafter, as train head writes it, instead of the one that ships; "
+        "repeat it for others (glance-chain has that of glance)",
     )
 
 
@@ -440,6 +618,23 @@ def _crop(text: str) -> Crop:
         words = "must be four numbers with commas between them, such as 0,0,1,0.5"
         raise argparse.ArgumentTypeError(words) from None
     return left, top, right, bottom
+
+
+def _head(text: str) -> tuple[str, Path]:
+    name, equals, folder = text.partition("=")
+    if name not in HEADS or not equals or not folder:
+        raise argparse.ArgumentTypeError(f"must be NAME=FOLDER, NAME one of {', '.join(HEADS)}")
+    return name, Path(folder)
+
+
+def _temperature(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 10:
+        raise argparse.ArgumentTypeError("must be a number from 0 to 10")
+    return value
+
+
+_temperature.__name__ = "number"  # argparse names the type so in "invalid ... value"
 
 
 def _minutes(text: str) -> float:

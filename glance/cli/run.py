@@ -49,11 +49,13 @@ def summary(lines: list[Line]) -> dict[str, Any]:
 def show_run(lines: list[Line]) -> None:
     """Print the answer, the table of lanes, and how they compare."""
     recorded = list(lanes(lines).values())
+    settings = lines[0]["settings"]
+    verb = "drew" if settings["temperature"] else "gave"
     for lane in recorded:
         if lane is recorded[0]:
             show(lane.text)
         elif lane.text != recorded[0].text:
-            show(f"{lane.name} gave another answer:")
+            show(f"{lane.name} {verb} another answer:")
             show(lane.text)
     rows = [_lane_row(lane) for lane in recorded if lane.finish]
     if rows:
@@ -65,9 +67,11 @@ def show_run(lines: list[Line]) -> None:
         if times:
             show(_speedup(lane, times))
     for lane in recorded:
-        used = used_words(lines[0]["settings"], lane)
+        used = used_words(settings, lane)
         if used:
             show(f"Node budget of {lane.name}: {used}.")
+    if settings["temperature"]:
+        show(_sampled(settings, len(recorded)))
     for line in lines:
         if line["kind"] == "compare":
             show(_comparison(line))
@@ -109,6 +113,13 @@ def _speedup(lane: RecordedLane, times: Speedup) -> str:
         f"Speed of {lane.name} against {PLAIN}: {times.decode:.2f}x in decoding, "
         f"{times.end_to_end:.2f}x with the prefill."
     )
+
+
+def _sampled(settings: dict[str, Any], lanes: int) -> str:
+    drawn = f"Drawn at temperature {settings['temperature']:g} with seed {settings['seed']}"
+    if lanes < 2:
+        return f"{drawn}."
+    return f"{drawn}: every lane from the same distribution, so answers may differ."
 
 
 def _comparison(line: Line) -> str:

@@ -5,17 +5,21 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+from glance.cli.main import HEADS
 from glance.cli.output import note, show
 
 
 def run(options: Namespace) -> int:
-    """Train for the minutes given and print the folder that holds the weights."""
+    """Train for the minutes given and print the folders that hold the weights."""
     out = options.out or Path("runs") / options.what
     if options.resume and not out.is_dir():
         note(f"There is nothing to resume in {out}: leave --resume away, or name the folder.")
         return 2
     if options.start and options.what == "target":
         note("Only a head can start from another one: leave --start away.")
+        return 2
+    if options.all and (options.start or options.what == "target"):
+        note("--all trains heads, each from random weights.")
         return 2
     note(f"training the {options.what}; checkpoints go to {out}")
     import torch
@@ -31,8 +35,8 @@ def run(options: Namespace) -> int:
     else:
         from glance.training import head
 
-        done = head.train(
-            options.drafter,
+        folders = head.train(
+            HEADS if options.all else (options.drafter,),
             options.target,
             out,
             options.minutes,
@@ -40,5 +44,6 @@ def run(options: Namespace) -> int:
             device,
             options.start,
         )
-        show(str(done))
+        for folder in folders:
+            show(str(folder))
     return 0

@@ -2,7 +2,9 @@
 
 import math
 import random
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 
@@ -81,6 +83,24 @@ def page(split: str, index: int, kind: str | None = None, unseen_faces: bool = F
         questions=tuple(questions),
         values=tuple(sheet.values),
     )
+
+
+def one_a_page(split: str, tasks: Sequence[str], n: int) -> Iterator[tuple[Page, Question]]:
+    """The first `n` questions of each task, at most one a page and task, made when asked for.
+
+    Tasks share pages; all kinds of question take their turn.
+    """
+    given = dict.fromkeys(tasks, 0)
+    for index in count():
+        wanting = [task for task in given if given[task] < n]
+        if not wanting:
+            return
+        drawn = page(split, index)
+        for task in wanting:
+            asked = [question for question in drawn.questions if question.task == task]
+            if asked:
+                yield drawn, asked[given[task] % len(asked)]
+                given[task] += 1
 
 
 def _inside(

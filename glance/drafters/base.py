@@ -27,7 +27,10 @@ class Drafter(Protocol):
 
     @property
     def taps(self) -> tuple[int, ...]:
-        """0-based ids of the target's decoder layers whose outputs it reads; () for none."""
+        """Ids of the target's decoder layers whose outputs it reads, ascending; () for none.
+
+        Layers count from 0; `glance.types.INPUT` is what enters the first of them.
+        """
         ...
 
     @property
@@ -37,7 +40,7 @@ class Drafter(Protocol):
 
     @property
     def block_size(self) -> int:
-        """Root token + drafted offsets (B)."""
+        """Root token + the most drafted tokens that a round can accept (B)."""
         ...
 
     @property
@@ -45,7 +48,11 @@ class Drafter(Protocol):
         """Short hash of the weights; "" when there are none."""
         ...
 
-    def start(self, prompt_ids: list[int]) -> Any:
+    def start(
+        self,
+        prompt_ids: list[int],
+        positions: Tensor | None = None,  # [axes, n] the target's, rotary; None: places in line
+    ) -> Any:
         """Fresh state for one request."""
         ...
 
@@ -55,7 +62,9 @@ class Drafter(Protocol):
         out: list[int],  # prompt and committed ids; out[-1] is the root token
         features: Tensor | None,  # [m, K, d], taps of the positions committed since the last call
     ) -> DraftBlock | CandidateTree:
-        """Propose what follows `out`.
+        """Propose what follows `out`: distributions per offset, or a tree that the drafter grew.
+
+        A grown tree lists its nodes best first, for the decoder cuts it at its node budget.
 
         The first call brings the features of the whole prompt (m = n). The root token has none
         yet: positions absorbed before + m == len(out) - 1. `features` is None without taps.

@@ -22,9 +22,6 @@ from glance.types import DraftBlock
 if TYPE_CHECKING:
     from glance.targets.base import Target
 
-#: the shipped head of the embedded target
-SHIPPED = Path(__file__).resolve().parents[2] / "assets" / "models" / "glance"
-
 
 @dataclass(slots=True)
 class BlockState:
@@ -83,7 +80,7 @@ class BlockDrafter:
         self.chain = chain
         self._context_weights = head.context_weights()
 
-    def start(self, prompt_ids: list[int]) -> BlockState:
+    def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> BlockState:
         c, device = self.head.config, self.target.device
         capacity = len(prompt_ids) + 256 + c.block_size  # a usual answer; reserve() grows it
         shape = (1, c.num_hidden_layers, c.num_key_value_heads, capacity, c.head_dim)

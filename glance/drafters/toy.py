@@ -37,7 +37,7 @@ class _Toy:
         self.block_size = block_size
         self.chain = chain
 
-    def start(self, prompt_ids: list[int]) -> ToyState:
+    def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> ToyState:
         """The prompt's length, and chance that begins anew with every request."""
         return ToyState(len(prompt_ids), torch.Generator().manual_seed(self.seed))
 

@@ -8,7 +8,6 @@ g key/value heads, e head size.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import partial
 from typing import cast
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from glance.heads import files
 from glance.heads.config import HeadConfig
 
 Rope = tuple[Tensor, Tensor]  # cos and sin, each [..., positions, e]
@@ -77,11 +77,11 @@ class BlockAttention(nn.Module):
 class BlockMLP(nn.Module):
     """SwiGLU."""
 
-    def __init__(self, config: HeadConfig) -> None:
+    def __init__(self, hidden_size: int, intermediate_size: int) -> None:
         super().__init__()
-        self.gate_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
-        self.up_proj = nn.Linear(config.hidden_size, config.intermediate_size, bias=False)
-        self.down_proj = nn.Linear(config.intermediate_size, config.hidden_size, bias=False)
+        self.gate_proj = nn.Linear(hidden_size, intermediate_size, bias=False)
+        self.up_proj = nn.Linear(hidden_size, intermediate_size, bias=False)
+        self.down_proj = nn.Linear(intermediate_size, hidden_size, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
@@ -95,7 +95,7 @@ class BlockLayer(nn.Module):
         self.input_layernorm = Norm(config.hidden_size, eps=config.rms_norm_eps)
         self.self_attn = BlockAttention(config)
         self.post_attention_layernorm = Norm(config.hidden_size, eps=config.rms_norm_eps)
-        self.mlp = BlockMLP(config)
+        self.mlp = BlockMLP(config.hidden_size, config.intermediate_size)
 
     def forward(
         self,
@@ -126,11 +126,7 @@ class BlockHead(nn.Module):
 
     def revision(self) -> str:
         """Short hash of the weights, as they are now."""
-        digest = hashlib.sha256()
-        for name, tensor in sorted(self.state_dict().items()):
-            digest.update(name.encode())
-            digest.update(tensor.detach().cpu().float().numpy().tobytes())
-        return digest.hexdigest()[:12]
+        return files.revision(self)
 
     def rope(self, positions: Tensor) -> Rope:
         """cos and sin [..., e] of 1-D stream positions, image placeholders included."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from glance.targets.base import Target
@@ -80,7 +80,31 @@ class HeadConfig:
             )
 
 
-def check_fits(config: HeadConfig, target: Target) -> None:
+class MadeFor(Protocol):
+    """What the config of every kind of head says about its target."""
+
+    @property
+    def vocab_size(self) -> int:
+        """V of the target."""
+        ...
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of the target (d)."""
+        ...
+
+    @property
+    def num_target_layers(self) -> int:
+        """Decoder layers of the target (M)."""
+        ...
+
+    @property
+    def target_revision(self) -> str:
+        """Hash of the target's weights; empty when the head's maker gave none."""
+        ...
+
+
+def check_fits(config: MadeFor, target: Target) -> None:
     """Refuse a head made for another target.
 
     Raises:

@@ -6,16 +6,14 @@ no pickles, no remote code; kinds of head that draft differently are refused by 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 
 from glance.heads.block import BlockHead
 from glance.heads.config import SIZES, HeadConfig, HeadError
+from glance.heads.files import load_strictly, read_config, read_tensors, write_config, write_tensors
 
 ARCHITECTURE = "DFlashDraftModel"
 #: Entries of `dflash_config` that mark other heads (Domino, DSpark).
@@ -29,12 +27,8 @@ def write_head(
     dtype: torch.dtype = torch.bfloat16,
 ) -> None:
     """Write `config.json` and `model.safetensors` into `folder`, made if missing."""
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = head.state_dict()
-    stored = {name: t.detach().to("cpu", dtype).contiguous() for name, t in weights.items()}
-    save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
-    text = json.dumps(to_json(head.config, dtype), indent=2)
-    (folder / "config.json").write_text(text + "\n", encoding="utf-8")
+    write_config(folder, to_json(head.config, dtype))
+    write_tensors(head, folder / "model.safetensors", dtype)
 
 
 def read_head(folder: Path) -> BlockHead:
@@ -44,25 +38,9 @@ def read_head(folder: Path) -> BlockHead:
         HeadError: a file is missing or broken, a tensor is missing, unknown or misshapen, or the
             config describes another kind of head.
     """
-    if not (folder / "config.json").is_file():
-        raise HeadError(f"There is no head in {folder}: it has no config.json.")
-    config = from_json(_read_json(folder / "config.json"))
+    head = BlockHead(from_json(read_config(folder)))
     path = folder / "model.safetensors"
-    try:
-        weights = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise HeadError(f"The head's weights {path} cannot be read: {error}.") from error
-    head = BlockHead(config)
-    wanted = {name: tuple(t.shape) for name, t in head.state_dict().items()}
-    missing = sorted(wanted.keys() - weights.keys())
-    unknown = sorted(weights.keys() - wanted.keys())
-    if missing or unknown:
-        raise HeadError(f"{path} holds the wrong tensors: missing {missing}, unknown {unknown}.")
-    for name, shape in wanted.items():
-        if tuple(weights[name].shape) != shape:
-            found = list(weights[name].shape)
-            raise HeadError(f"In {path}, {name} has shape {found}, expected {list(shape)}.")
-    head.load_state_dict({name: t.float() for name, t in weights.items()})
+    load_strictly(head, read_tensors(path), path)
     return head
 
 
@@ -121,13 +99,3 @@ def from_json(raw: dict[str, Any]) -> HeadConfig:
         )
     except KeyError as error:
         raise HeadError(f"The head's config.json lacks {error.args[0]}.") from error
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise HeadError(f"{path} cannot be read: {error}.") from error
-    if not isinstance(raw, dict):
-        raise HeadError(f"{path} is not a JSON object.")
-    return raw

@@ -17,12 +17,13 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from glance.types import Prompt, PromptError
+from glance.types import INPUT, Prompt, PromptError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from glance.likeness import Likeness
+    from glance.localization import LocalizationHead
 
 
 class Family(Protocol):
@@ -56,6 +57,7 @@ class Request:
     cache: DynamicCache
     length: int  # committed tokens whose keys and values are in the cache
     rope_delta: int  # position minus token index after the prompt; 0 without M-RoPE
+    positions: Tensor | None = None  # [axes, n] of the prompt, once it was read
 
     def release(self) -> None:
         """Let go of the cache's memory."""
@@ -86,6 +88,7 @@ class Target:
         max_context: most tokens, prompt and answer together.
         attention: "sdpa" or "eager"; decides the kind of mask.
         likeness: what its training pages look like, where that is known.
+        localization: the head that looks at where a token stands, where one was chosen.
     """
 
     def __init__(
@@ -112,6 +115,7 @@ class Target:
         self.attention: str = text._attn_implementation
         self.eos_ids = _eos_ids(model)
         self.likeness: Likeness | None = None
+        self.localization: LocalizationHead | None = None
         self._pieces: dict[int, str] = {}
 
     @property
@@ -222,7 +226,8 @@ class Target:
                 logits_to_keep=1,
                 **prompt.model_inputs,
             )
-        request = Request(cache, length=prompt.input_ids.shape[1], rope_delta=rope_delta)
+        length = prompt.input_ids.shape[1]
+        request = Request(cache, length, rope_delta, positions.flatten(0, -2))
         return request, out.logits[0, -1], _stacked(taken)
 
     def forward(
@@ -253,13 +258,17 @@ class Target:
         """Token embeddings of the language model: [..., d]."""
         return self.model.get_input_embeddings()(ids)
 
+    def final_norm(self, hidden: Tensor) -> Tensor:
+        """Outputs of the last decoder layer as they enter lm_head: [..., d]."""
+        return self.model.get_decoder().norm(hidden)
+
     def lm_head(self, hidden: Tensor) -> Tensor:
         """Logits [..., V] of hidden states that went through a final norm."""
         return self.model.get_output_embeddings()(hidden)
 
     @contextmanager
     def _tapped(self, taps: Sequence[int]) -> Iterator[list[Tensor]]:
-        """Collect the outputs of the tapped layers during one call.
+        """Collect the outputs of the tapped layers, or what enters the first, during one call.
 
         Hooks fire for every forward of the model, so they listen to the calling thread only, and
         they are gone when the call ends. On models with DeepStack the visual features are added
@@ -272,8 +281,17 @@ class Target:
             if get_ident() == owner:
                 taken.append(output[0] if isinstance(output, tuple) else output)
 
+        def keep_input(_module: Any, args: tuple[Tensor, ...]) -> None:
+            if get_ident() == owner:
+                taken.append(args[0])
+
         layers = self.family.text_layers(self.model)
-        handles = [layers[layer_id].register_forward_hook(keep) for layer_id in taps]
+        handles = [
+            layers[0].register_forward_pre_hook(keep_input)
+            if layer_id == INPUT
+            else layers[layer_id].register_forward_hook(keep)
+            for layer_id in taps
+        ]
         try:
             yield taken
         finally:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
-from glance import likeness
+from glance import likeness, localization
 from glance.targets.base import Family, Target
 from glance.targets.counted import Llava, SmolVLM
 from glance.targets.qwen_vl import QwenVL
@@ -77,6 +77,10 @@ def load_target(
     try:
         target.likeness = likeness.load(folder, target.revision)
     except likeness.LikenessError as error:  # the answers do not rest on it
+        log.error("%s", error)
+    try:
+        target.localization = localization.load(folder, target.revision)
+    except localization.LocalizationError as error:  # nor on this
         log.error("%s", error)
     return target
 

@@ -1,4 +1,4 @@
-"""The target's own greedy answers on training pages, with the hidden states a head learns from.
+"""The target's own answers on training pages, with the hidden states a head learns from.
 
 All questions of a page are answered at once and taps are taken on the way, so nothing is run twice.
 A record holds one page:
@@ -7,18 +7,17 @@ A record holds one page:
     segment   0 (the page)     1 1 1 1 ...               2 2 2 ...
     position  0 .. n0-1        n0, n0+1, ...             n0, n0+1, ...
 
-Position is the place in the stream of that question, what a head's rotary positions count.
+Position is the place in the stream of that question. The page's rows and those of one question
+are the stream that serving sees.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from multiprocessing import get_context, parent_process
-from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import torch
@@ -27,11 +26,13 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from glance.answers import answer_together
-from glance.documents.dataset import page
 from glance.documents.page import Page
+from glance.sampling import Sampler, argmax
 from glance.targets.base import Target
-from glance.targets.load import load_target
 from glance.types import Prompt
+
+LONGEST = 320  # tokens of an answer
+TEMPERATURE = 1.0  # of sampled answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,51 @@ class Record:
     positions: Tensor  # [S] long
     segments: Tensor  # [S] long
     answer: Tensor  # [S] bool: tokens that the target produced
+    rotary: Tensor  # [axes, S] long: the target's own positions
     #: [S, K, d] taps; zeros at the last token of an answer, which was never an input
     features: Tensor
     #: [S] long: row of the visual token that an answer token was copied from, -1 if not known
     cells: Tensor
     tasks: tuple[str, ...]  # of segment 1, 2, ...
+    taps: tuple[int, ...]  # layer ids of the K features
+    target_revision: str  # hash of the weights that answered
+
+    def stream(self, segment: int) -> Tensor:
+        """Rows of the page and of one question, in order."""
+        return ((self.segments == 0) | (self.segments == segment)).nonzero()[:, 0]
+
+    def tapped(self, taps: Sequence[int]) -> Record:
+        """The record with these of its taps alone."""
+        features = self.features[:, [self.taps.index(tap) for tap in taps]]
+        return replace(self, features=features, taps=tuple(taps))
+
+    def asked(self, segments: Sequence[int]) -> Record:
+        """The record with these of its questions alone, ascending."""
+        number = torch.zeros(len(self.tasks) + 1, dtype=torch.long)
+        number[list(segments)] = torch.arange(1, len(segments) + 1)
+        rows = ((self.segments == 0) | (number[self.segments] > 0)).nonzero()[:, 0]
+        kept = {name: getattr(self, name)[..., rows] for name in ROWS}
+        return replace(
+            self,
+            **{**kept, "segments": number[kept["segments"]]},
+            features=self.features[rows],
+            tasks=tuple(self.tasks[segment - 1] for segment in segments),
+        )
+
+    def longest(self) -> int:
+        """The segment with the longest answer."""
+        return int(torch.bincount(self.segments[self.answer]).argmax())
+
+    def without_end(self, tokens: int) -> Record:
+        """The record with the last `tokens` of its longest answer marked as no answer."""
+        rows = (self.answer & (self.segments == self.longest())).nonzero()[:, 0]
+        answer = self.answer.clone()
+        answer[rows[len(rows) - tokens :]] = False
+        return replace(self, answer=answer)
 
 
-TENSORS = ("ids", "positions", "segments", "answer", "features", "cells")
+ROWS = ("ids", "positions", "segments", "answer", "rotary", "cells")  # rows on the last axis
+TENSORS = (*ROWS, "features")
 
 
 @torch.inference_mode()
@@ -59,9 +97,10 @@ def answer_page(
     tasks: Sequence[str],
     taps: Sequence[int],
     max_new_tokens: int,
+    choose: Callable[[Tensor], Tensor] = argmax,
 ) -> Record:
-    """Greedy answers of `target` to all `prompts`, as a packed record with features in bfloat16."""
-    done = answer_together(target, prompts, [max_new_tokens] * len(prompts), taps)
+    """Answers of `target` to all `prompts`, as a packed record with features in bfloat16."""
+    done = answer_together(target, prompts, [max_new_tokens] * len(prompts), taps, choose)
     assert done.features is not None
     # The last token of each answer is a label only: it was never an input.
     lengths = [prompt.input_ids.shape[1] for prompt in prompts]
@@ -76,29 +115,43 @@ def answer_page(
     order = torch.argsort(packed[2] * (int(packed[1].max()) + 1) + packed[1])
     packed = packed[:, order]
     starts = torch.tensor([done.shared, *lengths])  # of each answer
+    axes, rope_delta = target.family.prompt_positions(target.model, prompts[0])
+    read = axes.flatten(0, -2).cpu()[:, packed[1].clamp(max=done.shared - 1)]
     return Record(
         ids=packed[0],
         positions=packed[1],
         segments=packed[2],
         answer=(packed[2] > 0) & (packed[1] >= starts[packed[2]]),
+        rotary=torch.where(packed[2] == 0, read, packed[1] + rope_delta),
         features=features[order],
         cells=torch.full_like(packed[0], -1),
         tasks=tuple(tasks),
+        taps=tuple(taps),
+        target_revision=target.revision,
     )
 
 
-def capture_page(
-    target: Target,
-    sheet: Page,
-    taps: Sequence[int],
-    max_new_tokens: int = 320,
-) -> Record:
-    """Ask the target every question of a page."""
+def capture_page(target: Target, sheet: Page, taps: Sequence[int]) -> Record:
+    """Ask the target every question of a page; greedy answers."""
     image = sheet.image.convert("RGB")
     prompts = [target.prompt(image, q.question, q.history) for q in sheet.questions]
     tasks = [q.task for q in sheet.questions]
-    record = answer_page(target, prompts, tasks, taps, max_new_tokens)
+    record = answer_page(target, prompts, tasks, taps, LONGEST)
     return replace(record, cells=answer_cells(target, prompts[0], sheet, record))
+
+
+def sample_page(target: Target, sheet: Page, taps: Sequence[int], greedy: Record) -> Record:
+    """Ask again what had the longest answer: a draw of the target's, no longer than that one."""
+    segment = greedy.longest()
+    question = sheet.questions[segment - 1]
+    prompt = target.prompt(sheet.image.convert("RGB"), question.question, question.history)
+    sampler = Sampler(TEMPERATURE, seed=sheet.index)
+
+    def draw(logits: Tensor) -> Tensor:
+        return torch.tensor([sampler.pick(row) for row in logits])
+
+    most = int((greedy.answer & (greedy.segments == segment)).sum())
+    return answer_page(target, [prompt], [question.task], taps, most, draw)
 
 
 def answer_cells(target: Target, prompt: Prompt, sheet: Page, record: Record) -> Tensor:
@@ -133,55 +186,34 @@ def answer_cells(target: Target, prompt: Prompt, sheet: Page, record: Record) ->
     return cells
 
 
-def record_path(folder: Path, split: str, index: int) -> Path:
-    """Where the record of a page lies."""
-    return folder / f"{split}-{index:05d}.safetensors"
-
-
-@contextmanager
-def answering(
-    target: str,  # name or folder, for load_target
-    taps: Sequence[int],
-    folder: Path,
-    pages: range,
-) -> Iterator[None]:
-    """Answer training pages in another process while the body runs; they appear in `folder`."""
-    context = get_context("spawn")
-    stop = context.Event()
-    worker = context.Process(
-        target=_answer_pages, args=(target, tuple(taps), folder, pages, stop), daemon=True
-    )
-    worker.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        worker.join()
-
-
-def _answer_pages(
-    target: str, taps: tuple[int, ...], folder: Path, pages: range, stop: Event
-) -> None:
-    torch.set_num_threads(1)
-    loaded, parent = load_target(target), parent_process()
-    for index in pages:
-        if stop.is_set() or (parent is not None and not parent.is_alive()):
-            return
-        path = record_path(folder, "train", index)
-        if not path.exists():
-            save_record(capture_page(loaded, page("train", index), taps), path)
-
-
 def save_record(record: Record, path: Path) -> None:
-    """Write a record; the file appears whole or not at all."""
-    tensors = {name: getattr(record, name) for name in TENSORS}
-    partial = path.with_suffix(".partial")
-    save_file(tensors, partial, metadata={"tasks": json.dumps(record.tasks)})
-    partial.replace(path)
+    """Write a record; the file appears whole, and one that is there already stays."""
+    tensors = {name: getattr(record, name).contiguous() for name in TENSORS}
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    about = {"tasks": record.tasks, "taps": record.taps}
+    metadata = {name: json.dumps(value) for name, value in about.items()}
+    save_file(tensors, partial, {**metadata, "target_revision": record.target_revision})
+    try:
+        path.hardlink_to(partial)
+    except FileExistsError:  # another process was faster
+        pass
+    finally:
+        partial.unlink()
 
 
 def load_record(path: Path) -> Record:
     """Read what `save_record` wrote."""
     with safe_open(path, framework="pt") as file:
-        tasks = tuple(json.loads(file.metadata()["tasks"]))
-        return Record(tasks=tasks, **{name: file.get_tensor(name) for name in TENSORS})
+        about = file.metadata()
+        return Record(
+            **{name: file.get_tensor(name) for name in TENSORS},
+            tasks=tuple(json.loads(about["tasks"])),
+            taps=tuple(json.loads(about["taps"])),
+            target_revision=about["target_revision"],
+        )
+
+
+def load_answers(path: Path) -> Tensor:
+    """The answer tokens of a record, all in a row; nothing else is read."""
+    with safe_open(path, framework="pt") as file:
+        return file.get_tensor("ids")[file.get_tensor("answer")]

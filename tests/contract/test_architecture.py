@@ -14,11 +14,18 @@ TORCH_FREE = (
     "trace",
     "replay",
     "compare",
+    "copying",
+    "localization",
     "metrics",
     "ground",
     "clock",
     "budget",
     "machine",
+    "law",
+    "law_checks",
+    "law_pages",
+    "law_picture",
+    "law_rounds",
     "rounds_csv",
 )
 

@@ -13,14 +13,15 @@ import torch
 from torch import Tensor
 
 from glance.documents.dataset import page
-from glance.drafters.block import SHIPPED, BlockDrafter
+from glance.drafters.block import BlockDrafter
+from glance.drafters.load import MODELS
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadConfig
 from glance.heads.formats import read_head, write_head
 from glance.targets.base import Target
 from glance.targets.embedded import build_model, build_processor
 from glance.targets.load import load_target, make_target
-from glance.training.head import head_config
+from glance.training.recipe_glance import head_config
 from glance.types import Prompt
 
 dflash = pytest.importorskip("dflash.model", reason="the package dflash is not installed")
@@ -56,7 +57,7 @@ def question(target: Target) -> Prompt:
 
 def shipped() -> Case:
     target = load_target("embedded")
-    return Case(SHIPPED, target, question(target))
+    return Case(MODELS / "glance", target, question(target))
 
 
 def unusual(folder: Path) -> Case:

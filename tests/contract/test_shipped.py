@@ -6,7 +6,7 @@ from glance.config import DecodeConfig
 from glance.decode import Generation
 from glance.documents.dataset import page
 from glance.drafters.base import Drafter
-from glance.drafters.load import NAMES, TEST_NAMES, load_drafter
+from glance.drafters.load import TEST_NAMES, load_drafter, ready_names
 from glance.drafters.toy import AlwaysWrong, NoisyDrafter, OracleDrafter, RandomDrafter
 from glance.targets.base import Target
 from glance.targets.load import load_target
@@ -38,7 +38,7 @@ def cases(shipped) -> list[Case]:
 
 
 def drafter(name: str, target: Target, answer: tuple[int, ...]) -> Drafter | None:
-    if name in NAMES:
+    if name in ready_names():
         return load_drafter(name, target)
     if name == "random":
         return RandomDrafter(target.vocab_size)
@@ -58,7 +58,7 @@ def test_there_is_enough_to_compare(cases):
     assert sum(len(expected.ids) for _, expected in cases) >= 64
 
 
-@pytest.mark.parametrize("name", [*NAMES, *TEST_NAMES])
+@pytest.mark.parametrize("name", [*ready_names(), *TEST_NAMES])
 def test_every_lane_says_what_generate_says(shipped, cases, name):
     found = answers(name, shipped, cases)
     if name == "always-wrong":

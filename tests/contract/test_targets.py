@@ -5,8 +5,8 @@ import torch
 
 from glance.targets.base import conversation
 from glance.targets.load import TargetError, find_family, load_target, make_target
-from glance.types import Prompt, PromptError
-from tests.tiny_models import FAMILIES, MROPE, PlainTokenizer, config, prompt, target
+from glance.types import INPUT, Prompt, PromptError
+from tests.tiny_models import FAMILIES, IMAGE, MROPE, PlainTokenizer, config, prompt, target
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -32,27 +32,42 @@ def test_taps_are_the_outputs_of_their_layers(family):
         assert torch.equal(step[:, layer], out.hidden_states[layer + 1][0])
     # the last entry of hidden_states is normed, the tap is not
     assert not torch.allclose(step[:, 2], out.hidden_states[-1][0])
-    assert torch.allclose(_norm(tiny)(step[:, 2]), out.hidden_states[-1][0], atol=1e-6)
+    assert torch.allclose(tiny.final_norm(step[:, 2]), out.hidden_states[-1][0], atol=1e-6)
 
 
-def _norm(tiny):
-    model = tiny.model.model
-    return (model.text_model if hasattr(model, "text_model") else model.language_model).norm
+@pytest.mark.parametrize("family", FAMILIES)
+@torch.inference_mode()
+def test_the_input_tap_is_the_embedding_with_the_image_in_place(family):
+    tiny, ask = target(family), prompt(family)
+    request, _, features = tiny.prefill(ask, taps=(INPUT, 0))
+    assert features is not None
+    image = ask.input_ids[0] == IMAGE
+    words = tiny.embed(ask.input_ids[0])
+    assert torch.equal(features[~image, 0], words[~image])
+    assert not torch.isclose(features[image, 0], words[image]).all(-1).any()
+    assert request.positions is not None
+    assert request.positions.shape == (3 if family in MROPE else 1, ask.input_ids.shape[1])
+    assert int(request.positions[0, -1]) + 1 == request.length + request.rope_delta
+    ids = torch.tensor([5])
+    _, step = tiny.forward(request, ids, torch.tensor([0]), taps=(INPUT,))
+    assert step is not None
+    assert torch.equal(step[:, 0], tiny.embed(ids))
 
 
 def _hooks(tiny):
-    return [list(layer._forward_hooks) for layer in tiny.family.text_layers(tiny.model)]
+    layers = tiny.family.text_layers(tiny.model)
+    return [[*layer._forward_hooks, *layer._forward_pre_hooks] for layer in layers]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_hook_is_left_behind(family):
     tiny, ask = target(family), prompt(family)
     before = _hooks(tiny)  # transformers may keep hooks of its own
-    tiny.prefill(ask, taps=(0, 1))
+    tiny.prefill(ask, taps=(INPUT, 0, 1))
     assert _hooks(tiny) == before
     broken = Prompt(ask.input_ids, {"pixel_values": torch.zeros(1)}, "", 0)
     with pytest.raises((RuntimeError, ValueError, TypeError, KeyError, IndexError)):
-        tiny.prefill(broken, taps=(0, 1))
+        tiny.prefill(broken, taps=(INPUT, 0, 1))
     assert _hooks(tiny) == before
 
 
@@ -65,7 +80,7 @@ def test_head_and_embedding_are_the_targets(family):
     plain, _, _ = tiny.prefill(ask)
     row, _ = tiny.forward(plain, torch.tensor([5]), torch.tensor([0]))
     assert features is not None
-    assert torch.allclose(tiny.lm_head(_norm(tiny)(features[:, 0])), row, atol=1e-5)
+    assert torch.allclose(tiny.lm_head(tiny.final_norm(features[:, 0])), row, atol=1e-5)
     assert tiny.embed(torch.tensor([[1, 2]])).shape == (1, 2, tiny.hidden_size)
     assert logits.shape == (tiny.vocab_size,)
 

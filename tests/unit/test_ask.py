@@ -9,8 +9,10 @@ from PIL import Image
 from glance.ask import ask, warm_up
 from glance.budget import CostProfile, recorded_costs
 from glance.config import AUTO, MOST_NODES, DecodeConfig
+from glance.copying import copy_mode
 from glance.documents.intake import Document, DocumentError, Notice
 from glance.drafters.toy import RandomDrafter
+from glance.localization import LocalizationHead
 from glance.replay import lanes, replay
 from glance.targets.base import Target
 from glance.trace import KINDS, SCHEMA, dumps, read_trace
@@ -100,8 +102,8 @@ def test_a_whole_trace(tiny):
     seen = lanes(lines)
     assert list(seen) == ["random", "ar"]
     assert seen["random"].ids == seen["ar"].ids
-    assert lines[-1]["kind"] == "compare"
-    assert (lines[-1]["state"], lines[-1]["lanes"]) == ("equal", ["ar", "random"])
+    assert [line["kind"] for line in lines[-3:]] == ["finish", "compare", "grounding"]
+    assert (lines[-2]["state"], lines[-2]["lanes"]) == ("equal", ["ar", "random"])
     text = "".join(dumps(line) + "\n" for line in lines)
     assert [line for _, line in replay(read_trace(text)) if "t" not in line] == [
         line for line in lines if "t" not in line
@@ -121,7 +123,7 @@ def test_a_trace_holds_what_its_node_budgets_came_from(tiny):
     lines = read_trace("".join(dumps(line) + "\n" for line in run(config)))
     assert lines[0]["settings"]["node_budget"] == AUTO
     assert recorded_costs(lines) == costs
-    assert lines[-1]["state"] == "equal"
+    assert lines[-2]["state"] == "equal"
     again = run(DecodeConfig(max_new_tokens=20, node_budget=AUTO, costs=recorded_costs(lines)))
     assert trees(again) == trees(lines) != []
     dearer = CostProfile((50,), (0, MOST_NODES), ((9.0, 900.0),), (2.0,))
@@ -151,7 +153,7 @@ def test_what_the_target_may_not_read_is_told_before_the_answer(tiny, monkeypatc
 
 def test_one_lane_has_nothing_to_compare(tiny):
     lines = list(ask(tiny, [None], document(), "What?", CONFIG))
-    assert lines[-1]["kind"] == "finish"
+    assert [line["kind"] for line in lines[-2:]] == ["finish", "grounding"]
     assert lines[0]["drafter"] is None
 
 
@@ -165,6 +167,30 @@ def test_grounding_finds_the_answer_on_the_page(tiny):
     assert lines[-1]["kind"] == "grounding"
     assert lines[-1]["copy"][0]["tokens"] == [2, 10]
     assert lines[-1]["copy"][0]["boxes"] == [[0.0, 0.1667, 0.4, 0.3333]]
+
+
+def test_grounding_says_of_every_token_what_the_page_did_for_it(tiny, monkeypatch):
+    monkeypatch.setattr(tiny, "localization", LocalizationHead(1, 2, own=False))
+    given = document(), "What?", CONFIG
+    lines = list(ask(tiny, [RandomDrafter(VOCAB), None], *given, history=[("Who?", "me")]))
+    assert read_trace("".join(dumps(line) + "\n" for line in lines)) == lines
+    line, answer = lines[-1], lanes(lines)["random"].ids
+    assert line["head"] == {"layer": 1, "head": 2, "row": "predicting"}
+    assert len(line["gain"]) == len(line["box"]) == len(line["share"]) == len(answer)
+    assert all(0.0 < share <= 1.0 for share in line["share"])
+    # 4 x 6 patches, and the page is blank already: nothing is lost with it
+    assert all(x1 - x0 == pytest.approx(1 / 6, abs=1e-3) for x0, _, x1, _ in line["box"])
+    assert all(y1 - y0 == pytest.approx(1 / 4) for _, y0, _, y1 in line["box"])
+    assert line["gain"] == [0.0] * len(answer)
+    assert line["copy"] == copy_mode(line) == []
+
+
+def test_a_page_that_is_not_blank_makes_a_difference(tiny):
+    page = document()
+    page.image.putpixel((3, 4), (9, 80, 3))
+    lines = list(ask(tiny, [None], page, "What?", CONFIG))
+    assert max(map(abs, lines[-1]["gain"])) > 0.1
+    assert lines[-1]["head"] is lines[-1]["box"] is lines[-1]["share"] is None
 
 
 def test_closing_the_stream_cancels_the_run(tiny):
@@ -187,10 +213,13 @@ def test_too_much_to_read_is_refused_in_words(tiny):
 
 
 def test_draws_are_not_compared(tiny):
-    config = DecodeConfig(max_new_tokens=20, temperature=0.8)
-    lines = list(ask(tiny, [RandomDrafter(VOCAB), None], document(), "What?", config))
+    config = DecodeConfig(max_new_tokens=20, temperature=0.8, seed=5)
+    lines = list(ask(tiny, [None, RandomDrafter(VOCAB)], document(), "What?", config))
     assert len(lanes(lines)) == 2
-    assert lines[-1]["kind"] == "finish"
+    assert [line["kind"] for line in lines[-2:]] == ["finish", "grounding"]
+    assert lines[-1]["lane"] == "random"  # not the first one's text, which may be another
+    settings = lines[0]["settings"]
+    assert (settings["temperature"], settings["seed"]) == (0.8, 5)
 
 
 def test_warming_up_runs_every_lane_though_the_answer_ends_at_once(tiny, monkeypatch):

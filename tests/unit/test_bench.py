@@ -22,11 +22,12 @@ from glance.bench import (
     run_task,
     take_turns,
 )
-from glance.bench_lanes import Threads, make_lanes
+from glance.bench_lanes import Contender, Threads, make_lanes
 from glance.bench_rows import (
     GROUNDED,
     Measured,
     Sample,
+    alarms,
     faster_baseline,
     geometric_mean,
     interval,
@@ -53,8 +54,8 @@ ONE = Threads(1, 1)
 LANES = ["bare", "ar", "generate", "noisy", "oracle"]
 ROW = (
     "task drafter n tau tau_without_last chars_per_token chars_per_round "
-    "target_passes drafter_passes tokens rounds answer_tokens_mean ms_per_token ms_per_token_e2e "
-    "speedup speedup_e2e speedup_ci oracle_share shares"
+    "target_passes drafter_passes nodes tokens rounds answer_tokens_mean ms_per_token "
+    "ms_per_token_e2e speedup speedup_e2e speedup_ci oracle_share shares"
 ).split()
 
 
@@ -87,12 +88,12 @@ def answer() -> list[int]:
 
 
 def sample(decode: float, prefill: float = 10.0, ids: tuple[int, ...] = (1, 2, 3)) -> Sample:
-    return Sample(ids, (2,), 1, 1, prefill, decode, {"draft": decode / 4, "verify": decode / 2})
+    return Sample(ids, (2,), 1, 1, 7, prefill, decode, {"draft": decode / 4, "verify": decode / 2})
 
 
 def measured(decode: float, at: int | None = None, **changes: object) -> Measured:
     ms = {"draft": decode / 4, "verify": 3 * decode / 4}
-    plain = Measured(at, 5, 6, (3, 1), 2, 2, decode, decode + 10.0, ms)
+    plain = Measured(at, 5, 6, (3, 1), 2, 2, 10, decode, decode + 10.0, ms)
     return replace(plain, **changes)
 
 
@@ -124,27 +125,49 @@ def test_each_phase_takes_its_faster_count_of_threads() -> None:
 
 
 def test_every_lane_gives_the_answer_and_counts_its_passes(answer: list[int]) -> None:
-    lanes = make_lanes(target(FAMILY), [NoisyDrafter(answer, VOCAB)], CONFIG, FakeClock())
+    contender = Contender("noisy", NoisyDrafter(answer, VOCAB), 15)
+    lanes = make_lanes(target(FAMILY), [contender], CONFIG, FakeClock())
     assert list(lanes) == LANES
     given = {name: run(prompt(FAMILY), answer, ONE) for name, run in lanes.items()}
     assert {one.ids for one in given.values()} == {tuple(answer)}
     for name in ("bare", "ar", "generate"):
         assert given[name].committed == (1,) * 33
         assert (given[name].target_passes, given[name].drafter_passes) == (33, 0)
+        assert given[name].nodes == 0
     # 15 drafted and one bonus a round: 16 + 16 + 1
     assert given["oracle"].committed == (16, 16, 1)
     assert (given["oracle"].target_passes, given["oracle"].drafter_passes) == (3, 0)
+    assert given["oracle"].nodes == 3 * 15
     noisy = given["noisy"]
     assert 3 < len(noisy.committed) < 33
     assert noisy.target_passes == noisy.drafter_passes == len(noisy.committed)
+    assert noisy.nodes == 15 * len(noisy.committed)
     assert sum(noisy.ms.values()) == pytest.approx(noisy.decode_ms, abs=1.5)
     assert given["bare"].decode_ms == given["bare"].prefill_ms == 1.0  # two readings, no more
 
 
 def test_the_oracle_drafts_as_far_as_the_longest_block(answer: list[int]) -> None:
-    drafters = [RandomDrafter(VOCAB, block_size=8), RandomDrafter(VOCAB, block_size=4)]
-    lanes = make_lanes(target(FAMILY), drafters, CONFIG, FakeClock())
+    blocks = {"long": 8, "short": 4}
+    contenders = [Contender(n, RandomDrafter(VOCAB, block_size=b), 15) for n, b in blocks.items()]
+    lanes = make_lanes(target(FAMILY), contenders, CONFIG, FakeClock())
+    assert list(lanes) == ["bare", "ar", "generate", "long", "short", "oracle"]
     assert lanes["oracle"](prompt(FAMILY), answer, ONE).committed == (8, 8, 8, 8, 1)
+    few = make_lanes(target(FAMILY), [replace(contenders[0], node_budget=3)], CONFIG, FakeClock())
+    assert max(few["oracle"](prompt(FAMILY), answer, ONE).committed) == 4
+
+
+def test_a_drafter_runs_under_several_names_with_budgets_of_their_own(answer: list[int]) -> None:
+    guess = RandomDrafter(VOCAB)
+    contenders = [Contender("few", guess, 3), Contender("many", guess, 40)]
+    lanes = make_lanes(target(FAMILY), contenders, CONFIG, FakeClock())
+    few, many = (lanes[name](prompt(FAMILY), answer, ONE) for name in ("few", "many"))
+    assert few.ids == many.ids == tuple(answer)
+    assert (few.nodes, many.nodes) == (3 * len(few.committed), 40 * len(many.committed))
+
+
+def test_draws_are_not_measured() -> None:
+    with pytest.raises(ValueError, match="temperature"):
+        make_lanes(target(FAMILY), [], replace(CONFIG, temperature=0.5), FakeClock())
 
 
 def test_generate_is_charged_for_decoding_alone() -> None:
@@ -164,9 +187,8 @@ def test_a_task_is_measured_from_end_to_end() -> None:
     said: list[str] = []
     prompts = [prompt(FAMILY, 0), prompt(FAMILY, 1)]
     config = DecodeConfig(max_new_tokens=18)
-    result = run_task(
-        target(FAMILY), [RandomDrafter(VOCAB)], prompts, config, (1,), FakeClock(), said.append
-    )
+    guess = Contender("random", RandomDrafter(VOCAB), 15)
+    result = run_task(target(FAMILY), [guess], prompts, config, (1,), FakeClock(), said.append)
     assert torch.get_num_threads() == before
     assert all(threads == ONE for threads in result.threads.values())
     assert {name: len(own) for name, own in result.lanes.items()} == dict.fromkeys(
@@ -199,9 +221,8 @@ def test_a_lane_takes_the_costs_of_its_threads(
     cheap, dear = (
         CostProfile((64,), (0, MOST_NODES), ((10.0, most),), (1.0,)) for most in (11.0, 999.0)
     )
-    config = replace(CONFIG, node_budget=AUTO, costs=dear)
-    guess = RandomDrafter(VOCAB)
-    lanes = make_lanes(target(FAMILY), [guess], config, FakeClock(), {1: dear, 2: cheap})
+    guess = Contender("random", RandomDrafter(VOCAB), AUTO, {1: dear, 2: cheap})
+    lanes = make_lanes(target(FAMILY), [guess], CONFIG, FakeClock())
     tiny, forward = target(FAMILY), target(FAMILY).forward
     rows: list[int] = []
     monkeypatch.setattr(tiny, "forward", lambda *a: rows.append(len(a[1])) or forward(*a))
@@ -250,7 +271,7 @@ def test_rows_on_crafted_numbers() -> None:
     assert (row.tokens, row.rounds, row.tau) == (12, 5, 2.4)
     assert row.tau_without_last == 3.0  # (3 + 4 + 2) tokens in 3 rounds
     assert (row.chars_per_token, row.chars_per_round) == (1.0, 2.4)  # 12 characters in all
-    assert (row.target_passes, row.drafter_passes) == (4, 0.8)
+    assert (row.target_passes, row.drafter_passes, row.nodes) == (4, 0.8, 4.0)
     assert (row.ms_per_token, row.ms_per_token_e2e) == (2.5, 50.0 / 12)
     assert (row.speedup, row.speedup_e2e) == (2.0, 80.0 / 50.0)
     assert row.speedup_ci == (2.0, 2.0)  # every prompt is twice as fast, however they are drawn
@@ -305,6 +326,19 @@ def test_an_answer_of_the_prefill_token_alone_has_no_decode_window() -> None:
     assert (row.tau, row.ms_per_token, row.speedup, row.oracle_share) == (0.0, None, None, None)
 
 
+def test_a_drafter_that_is_hardly_ever_right_is_named() -> None:
+    def lane(committed: tuple[int, ...]) -> list[Measured]:
+        return [measured(8.0, committed=committed)] * 2
+
+    results = {"docvqa": {"lost": lane((1,) * 10), "few": lane((1,) * 9), "fine": lane((2,) * 10)}}
+    [words] = alarms(results, ["lost", "few", "fine"])
+    assert words.startswith("Drafter disconnected: lost has 1.00 tokens a round over 20 rounds")
+    assert alarms(results, ["fine"]) == []
+    pooled = {**results, "caption": {"lost": lane((3,)), "few": lane((1,)), "fine": lane((1,))}}
+    [words] = alarms(pooled, ["lost", "few", "fine"])
+    assert "few has" in words
+
+
 def test_prompts_are_resampled_as_pairs() -> None:
     own = np.random.default_rng(1).uniform(1.0, 100.0, 20)
     assert interval(paired_bootstrap(2.0 * own, own)) == pytest.approx((2.0, 2.0))
@@ -330,6 +364,7 @@ def test_means_over_tasks_are_geometric() -> None:
         }
 
     glance, oracle = means({"transcribe": lanes(2.0), "docvqa": lanes(8.0)})
+    assert glance.nodes == 5.0
     assert (glance.tau, glance.speedup, glance.oracle_share) == pytest.approx((2.0, 2.0, 0.25))
     assert glance.speedup_ci == pytest.approx((2.0, 2.0))
     assert oracle.speedup == pytest.approx(8.0)
@@ -383,10 +418,10 @@ def test_a_busy_machine_is_refused_before_anything_loads(
 
 
 @pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiny target, its prompts and a drafter that guesses, in place of the shipped ones."""
 
-    def asked(_target: object, _task: str, n: int) -> Iterator[object]:
+    def asked(_target: object, _task: str, n: int, _split: str = "test") -> Iterator[object]:
         return (prompt(FAMILY, seed) for seed in range(n))
 
     class Guess(RandomDrafter):
@@ -397,8 +432,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glance.targets.load.load_target", lambda _: target(FAMILY))
     monkeypatch.setattr(
         "glance.drafters.load.load_drafter",
-        lambda name, _target, _head: None if name == "ar" else Guess(name),
+        lambda name, _target, _head, _shape: Guess(name),
     )
+    monkeypatch.setattr("glance.bench_search.FOUND", tmp_path / "presets.json")
     monkeypatch.setattr("glance.bench.questions", asked)
     monkeypatch.setattr("glance.cli.bench.cores", lambda: 1)
 
@@ -430,9 +466,11 @@ def test_an_automatic_budget_is_in_the_json_with_its_costs(
     options = ["--n", "1", "--max-tokens", "4", "--tasks", "docvqa", "--drafters", "glance"]
     assert main(["bench", "--budget", "auto", "--json", str(path), *options]) == 0
     saved = json.loads(path.read_text("utf-8"))
-    assert saved["settings"]["node_budget"] == AUTO
-    assert list(saved["settings"]["costs"]) == ["1"]
-    assert CostProfile.from_json(saved["settings"]["costs"]["1"]).nodes[-1] == MOST_NODES
+    [drafter] = saved["drafters"]
+    assert (drafter["name"], drafter["setting"]) == ("glance", "given")
+    assert drafter["node_budget"] == AUTO
+    assert list(drafter["costs"]) == ["1"]
+    assert CostProfile.from_json(drafter["costs"]["1"]).nodes[-1] == MOST_NODES
     assert saved["rows"][3]["drafter"] == "glance"
 
 
@@ -446,10 +484,11 @@ def test_tables_and_json(
     monkeypatch.setattr("glance.bench.choose_threads", lambda *_: ONE)
     options = ["--n", "2", "--max-tokens", "4", "--json", str(path)]
     options += ["--widths", "1", "63", "--tasks", *GROUNDED]
+    options += ["--drafters", "glance", "glance-chain"]
     assert main(["bench", *options]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100
-    assert out.count("\nglance-chain ") == 9  # two tables a task, and the means
+    assert out.count("\nglance-chain ") == 10  # two tables a task, the settings, the means
     assert "times a bare one-row pass" in out
     saved = json.loads(path.read_text("utf-8"))
     assert (saved["forced"], saved["load"]) == (False, 0.25)
@@ -457,7 +496,10 @@ def test_tables_and_json(
     names = ["bare", "ar", "generate", "glance", "glance-chain", "oracle"]
     assert [row["drafter"] for row in saved["rows"]] == names * 4
     assert [row["task"] for row in saved["rows"][::6]] == list(GROUNDED)
-    own = saved["rows"][3]
+    budgets = {one["name"]: one["node_budget"] for one in saved["drafters"]}
+    assert budgets == {"glance": 63, "glance-chain": 15}  # the paper's
+    own, chain = saved["rows"][3:5]
+    assert (own["nodes"], chain["nodes"]) == (63.0, 15.0)
     assert own["chars_per_round"] == pytest.approx(own["tau"] * own["chars_per_token"])
     assert all(row["n"] == 2 and row["tau"] >= 1.0 for row in saved["rows"])
     low, high = saved["rows"][3]["speedup_ci"]
@@ -496,8 +538,22 @@ def test_a_difference_is_named_and_is_no_success(
     assert main(["bench", *options]) == 1
     out = capsys.readouterr().out
     assert "glance on docvqa: the answer to prompt 0 differs from ar's" in out
-    [first, _stages] = [line for line in out.splitlines() if line.startswith("glance  ")]
+    [_settings, first, _stages] = [line for line in out.splitlines() if line.startswith("glance  ")]
     assert set(first.split()[1:]) == {"-"}
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_drafter_that_is_not_connected_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr(RandomDrafter, "taps", (0, 2))  # and pays them no attention
+    path = tmp_path / "bench.json"
+    options = ["--n", "1", "--max-tokens", "30", "--tasks", "docvqa", "--json", str(path)]
+    assert main(["bench", *options, "--drafters", "glance-chain"]) == 0
+    [words] = json.loads(path.read_text("utf-8"))["warnings"]
+    assert words.startswith("Drafter disconnected: glance-chain has 1.0")
+    assert words in capsys.readouterr().out
 
 
 def test_widths_without_a_drafter_are_refused_before_anything_loads(

@@ -1,30 +1,37 @@
 """Rounds replayed on known answers: they are the rounds of live decoding, at every node budget."""
 
-from dataclasses import dataclass
 from functools import cache
 
 import pytest
 import torch
-from torch import Tensor
 
 from glance.accept import committed_on
-from glance.bench_widths import CHAIN, Width, replay_answer, widths
-from glance.config import DecodeConfig
+from glance.bench_replay import CHAIN, Played, replay_rounds
+from glance.bench_widths import Width, replay_answer, widths
+from glance.budget import CostProfile
+from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.decode import Decoder
 from glance.drafters.base import Drafter
 from glance.drafters.block import BlockDrafter
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadConfig
 from glance.metrics import committed_per_round
-from glance.replay import lanes
+from glance.replay import RecordedLane, lanes
 from glance.targets.base import Target
-from glance.tree import RankedOffsets, build_chain
-from glance.types import DraftBlock, Prompt
+from glance.tree import RankedOffsets, best_chain, build_chain
+from glance.types import Prompt
 from tests import tiny_models
+from tests.reader import BLOCK, Growing, Reader
 
 FAMILY = "qwen3_vl"
 BUDGETS = (3, 15, 63)
-BLOCK = 8
+#: every further node costs a little more than the one before
+COSTS = CostProfile(
+    (10, 200),
+    tuple(range(MOST_NODES + 1)),
+    tuple(tuple(ms + 0.03 * n**2 for n in range(MOST_NODES + 1)) for ms in (8.0, 9.0)),
+    (1.0, 2.0),
+)
 
 
 @cache
@@ -35,51 +42,6 @@ def target() -> Target:
 
 def asked(seed: int) -> Prompt:
     return tiny_models.prompt(FAMILY, seed, torch.float64)
-
-
-@dataclass
-class Absorbed:
-    """How far the features have been read, and a sum over them."""
-
-    prompt: int
-    length: int
-    total: Tensor
-
-
-class Reader:
-    """Ranks the true continuation 1st to 5th, by a sum over all features that it was given.
-
-    So its drafts are right if, and only if, the features are those that live rounds bring.
-    """
-
-    taps = (0, 2)
-    passes = 1
-    revision = ""
-    block_size = BLOCK
-
-    def __init__(self, answer: list[int], chain: bool = False) -> None:
-        self.name = "chain" if chain else "tree"
-        self._answer = answer
-        self._chain = chain
-        generator = torch.Generator().manual_seed(3)
-        self._matrix = torch.randn(2 * 64, BLOCK - 1, generator=generator, dtype=torch.float64)
-
-    def start(self, prompt_ids: list[int]) -> Absorbed:
-        return Absorbed(len(prompt_ids), 0, torch.zeros(2 * 64, dtype=torch.float64))
-
-    def draft(self, state: Absorbed, out: list[int], features: Tensor | None) -> DraftBlock:
-        assert features is not None
-        state.length += len(features)
-        assert state.length == len(out) - 1
-        state.total = state.total + features.flatten(1).sum(0)
-        lean = (state.total @ self._matrix).sin().tolist()  # -1 ... 1 an offset
-        done = len(out) - state.prompt
-        logits = torch.zeros(BLOCK - 1, tiny_models.VOCAB, dtype=torch.float64)
-        for offset, token_id in enumerate(self._answer[done : done + BLOCK - 1]):
-            for other in range(4):
-                logits[offset, (token_id + 7 + other) % 150] = 5.0 - 0.4 * other
-            logits[offset, token_id] = 5.1 + lean[offset]
-        return DraftBlock(logits, self._chain)
 
 
 def block_drafter(chain: bool) -> BlockDrafter:
@@ -101,11 +63,14 @@ def block_drafter(chain: bool) -> BlockDrafter:
     return BlockDrafter(BlockHead(config), target(), chain=chain)
 
 
+def live_lane(drafter: Drafter, prompt: Prompt, config: DecodeConfig) -> RecordedLane:
+    return lanes(list(Decoder(target(), drafter, config).stream(prompt)))[drafter.name]
+
+
 def live(drafter: Drafter, prompt: Prompt, budget: int, most: int) -> list[int]:
     """Tokens of each round that the decoder takes."""
     config = DecodeConfig(node_budget=budget, max_new_tokens=most)
-    lines = list(Decoder(target(), drafter, config).stream(prompt))
-    return committed_per_round(lanes(lines)[drafter.name])
+    return committed_per_round(live_lane(drafter, prompt, config))
 
 
 @pytest.mark.parametrize(
@@ -134,6 +99,39 @@ def test_replayed_rounds_are_those_of_live_decoding(
     if kind == "reader" and not ended:  # the comparison has something to compare
         assert len(set(map(tuple, replayed.values()))) == 4
         assert 1 < len(replayed[63]) < len(replayed[CHAIN]) < 39
+
+
+def test_replayed_rounds_of_a_grown_tree_are_those_of_live_decoding() -> None:
+    class Path(Growing):
+        def draft(self, *given):
+            return best_chain(super().draft(*given))
+
+    ask = asked(1)
+    answer = list(Decoder(target(), None, DecodeConfig(max_new_tokens=40)).generate(ask).ids)
+    replayed = replay_answer(target(), Growing(answer), ask, answer, BUDGETS)
+    assert replayed[CHAIN] == live(Path(answer), ask, 63, 40)
+    for budget in BUDGETS:
+        assert replayed[budget] == live(Growing(answer), ask, budget, 40)
+    assert len(replayed[63]) < len(replayed[3]) < 39
+
+
+@pytest.mark.parametrize("kind", [Reader, Growing])
+def test_an_automatic_budget_is_replayed_as_it_is_lived(kind: type[Reader]) -> None:
+    ask = asked(1)
+    answer = list(Decoder(target(), None, DecodeConfig(max_new_tokens=40)).generate(ask).ids)
+    played = replay_rounds(target(), kind(answer), ask, answer, (15, AUTO), COSTS)
+    config = DecodeConfig(node_budget=AUTO, costs=COSTS, max_new_tokens=40)
+    lane = live_lane(kind(answer), ask, config)
+    n = ask.input_ids.shape[1]
+    expected, at = [], n
+    for each in lane.rounds:
+        nodes, tokens = each.lines["build"]["node_budget"], len(each.commit["tokens"])
+        expected.append(Played(tokens, nodes, COSTS.round_ms(at)[nodes]))
+        at += tokens
+    assert played[AUTO] == expected
+    assert 0 < max(one.nodes for one in expected) < MOST_NODES
+    assert len({one.nodes for one in expected}) > 1
+    assert {one.nodes for one in played[15]} == {15}
 
 
 def test_an_answer_of_the_prefill_token_alone_has_no_rounds() -> None:

@@ -13,11 +13,12 @@ from glance.budget import BudgetError, CostProfile, fit_convex, recorded_costs, 
 from glance.clock import FakeClock
 from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.decode import Decoder
+from glance.drafters.grown import Children, TreeShape, grow
 from glance.drafters.toy import NoisyDrafter, RandomDrafter
 from glance.profiling import NODES, measure_costs
 from glance.replay import lanes
 from glance.trace import dumps
-from glance.tree import RankedOffsets, build, rank_offsets
+from glance.tree import RankedOffsets, build, candidates, cut, paying_nodes, rank_offsets
 from glance.types import CandidateTree
 from tests.tiny_models import VOCAB, prompt, target
 
@@ -194,6 +195,34 @@ def test_a_sure_block_is_taken_whole_at_any_context():
         assert set(tree.depths) == set(range(16))
 
 
+def grown(logits: torch.Tensor) -> CandidateTree:
+    """A tree grown level by level, the same children for all nodes of a level."""
+    best = logits.log_softmax(-1).topk(3)
+    offsets = [
+        Children(*row) for row in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]
+    levels = iter(offsets[1:])
+
+    def expand(ids: list[int], _parents: list[int]) -> list[Children]:
+        return [next(levels)] * len(ids)
+
+    return grow(0, offsets[0], expand, TreeShape(len(offsets) - 1, 3, MOST_NODES))
+
+
+@given(LOGITS, st.lists(ms, min_size=6, max_size=6), st.floats(0.0, 50.0))
+@settings(max_examples=200, deadline=None)
+def test_a_grown_tree_is_cut_at_the_best_of_all_sizes(logits, measured, draft):
+    cost = CostProfile.fitted((100,), SIZES, [measured], [draft]).round_ms(100)
+    tree = grown(logits)
+    reached = path_p(tree)
+    every = [sum(reached[: n + 1]) / cost[n] for n in range(len(tree))]
+    nodes = paying_nodes(tree, cost)
+    assert every[nodes] == pytest.approx(max(every), rel=1e-9)
+    none = RankedOffsets([], [], [])
+    assert candidates(0, tree, none, MOST_NODES, cost) == cut(tree, nodes)
+    assert candidates(0, tree, none, MOST_NODES) == tree
+
+
 # --- in the decoder ---
 
 
@@ -225,6 +254,25 @@ def test_every_round_says_which_budget_it_chose():
     words = f"auto, {min(chosen)} to {max(chosen)} used"
     assert used_words({"node_budget": AUTO}, lane) == words
     assert used_words({"node_budget": 15}, lane) is None
+
+
+def test_a_grown_tree_shrinks_to_what_pays():
+    class Grown(RandomDrafter):
+        name = "grown"
+
+        def draft(self, _state, out, _features):
+            """Two nodes that are nearly sure, and two that are not."""
+            return CandidateTree(
+                (out[-1], 1, 2, 3, 4),
+                (-1, 0, 1, 2, 0),
+                (0, 1, 2, 3, 1),
+                (0, 0, 0, 0, 1),
+                (1.0, 0.9, 0.9, 0.01, 0.002),
+            )
+
+    lane = lanes(auto_lines(Grown(VOCAB)))["grown"]
+    assert {each.lines["build"]["node_budget"] for each in lane.rounds} == {2}
+    assert {tuple(each.lines["build"]["tree"]["id"][1:]) for each in lane.rounds} == {(1, 2)}
 
 
 def test_a_chain_is_drafted_whole():

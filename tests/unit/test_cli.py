@@ -15,7 +15,7 @@ import pytest
 import torch
 from PIL import Image
 
-from glance.cli.main import main
+from glance.cli.main import HEADS, main
 from glance.cli.output import show, show_table
 from glance.documents import sets
 from glance.drafters.toy import RandomDrafter
@@ -29,7 +29,10 @@ from glance.targets.load import make_target
 from glance.trace import read_trace
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("ask", "replay", "audit", "bench", "report", "growth", "eval", "train", "render")
+COMMANDS = (
+    "ask", "replay", "audit", "bench", "report", "growth", "record", "law", "probe", "eval",
+    "train", "render",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -54,8 +57,11 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Target:
     model.lm_head.weight = torch.nn.Parameter(head)
     target = make_target("tiny", model, processor=build_processor())
 
-    def drafter(name: str, target: Target, head: Path | None) -> RandomDrafter | None:
+    def drafter(
+        name: str, target: Target, head: Path | None, shape: object = None
+    ) -> RandomDrafter | None:
         assert head is None
+        assert shape is None
         if name == "ar":
             return None
         return RandomDrafter(target.vocab_size, seed=0, chain=name == "glance-chain")
@@ -119,10 +125,17 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["ask", "page.png", "What?", "--budget", "many"], "whole number"),
         (["ask", "page.png", "What?", "--budget", "many"], "or auto"),
         (["audit", "--budget", "1025"], "1 to 1024"),
+        (["audit", "--head", "nowhere"], "NAME=FOLDER"),
+        (["audit", "--head", "ngram=nowhere"], "one of glance, eagle3"),
+        (["bench", "--head", "eagle2="], "NAME=FOLDER"),
         (["ask", "page.png", "What?", "--max-tokens", "0"], "from 1"),
         (["ask", "page.png", "What?", "--page", "0"], "from 1"),
         (["ask", "page.png", "What?", "--crop", "0,0,1"], "four numbers"),
         (["ask", "page.png", "What?", "--crop", "upper half"], "four numbers"),
+        (["ask", "page.png", "What?", "--temperature", "11"], "0 to 10"),
+        (["ask", "page.png", "What?", "--temperature", "warm"], "invalid number"),
+        (["record", "--out", "nowhere", "--seed", "-1"], "from 0"),
+        (["audit", "--temperature", "1"], "unrecognized"),
         (["replay", "nowhere.jsonl"], "could not be opened"),
         (["replay", str(ROOT / "pyproject.toml")], "trace"),
         (["audit", "--break", "everything"], "compaction"),
@@ -133,10 +146,17 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["eval", "head"], "target"),
         (["eval", "target", "--split", "holdout"], "validation"),
         (["eval", "target", "--set", "easy"], "unseen-faces"),
+        (["eval", "target", "--choose", "2"], "eval grounding only"),
+        (["eval", "grounding", "--set", "pairs"], "leave out --set"),
+        (["eval", "grounding", "--processes", "2"], "leave out --set"),
         (["train", "everything"], "head"),
         (["train", "target", "--resume", "--out", "nowhere"], "resume"),
         (["train", "target", "--start", "nowhere"], "head"),
         (["train", "head", "--start", "nowhere", "--resume"], "--resume"),
+        (["train", "head", "--drafter", "ngram"], "vispec"),
+        (["train", "head", "--drafter", "eagle2", "--all"], "--drafter"),
+        (["train", "head", "--all", "--start", "nowhere"], "random weights"),
+        (["train", "target", "--all"], "trains heads"),
         (["render", "--n", "2"], "--out"),
         (["ask", "page.png", "What?", "--target", "nowhere"], "no file"),
     ],
@@ -229,7 +249,7 @@ def test_a_folder_without_a_head_is_refused(
     build_model(layers=1, width=64, vision_layers=1).save_pretrained(model)
     build_processor().save_pretrained(model)
     for command in (["ask", picture, "What?"], ["audit", "--n", "1", "--drafters", "glance"]):
-        said = refused(capsys, *command, "--target", str(model), "--head", str(head))
+        said = refused(capsys, *command, "--target", str(model), "--head", f"glance={head}")
         assert f"There is no head in {head}" in said
 
 
@@ -245,7 +265,7 @@ def test_a_head_of_another_target_is_refused_with_a_way_out(
         **sizes, **counts, num_target_layers=1, mask_token_id=8, target_layer_ids=(0,)
     )
     write_head(BlockHead(config), head)
-    options = ["--target", str(model), "--head", str(head)]
+    options = ["--target", str(model), "--head", f"glance={head}"]
     said = refused(capsys, "ask", picture, "What?", *options)
     assert "hidden size of 32" in said
     assert said.endswith("Use --drafter ar.\n")
@@ -372,6 +392,26 @@ def test_one_lane_makes_no_comparison(picture: str, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.usefixtures("tiny")
+def test_draws_are_repeated_by_their_seed_and_not_called_different_answers(
+    picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def drawn(seed: int) -> tuple[str, dict]:
+        result = tmp_path / "run.json"
+        options = ["--max-tokens", "12", "--temperature", "0.9", "--seed", str(seed)]
+        assert main(["ask", picture, "What?", *options, "--json", str(result)]) == 0
+        return capsys.readouterr().out, json.loads(result.read_text("utf-8"))
+
+    out, saved = drawn(3)
+    assert (saved["settings"]["temperature"], saved["settings"]["seed"]) == (0.9, 3)
+    assert saved["compare"] == []
+    assert "Drawn at temperature 0.9 with seed 3: every lane from the same distribution" in out
+    assert "Same answer" not in out
+    assert "Different answers" not in out
+    assert drawn(3)[1]["answers"] == saved["answers"]
+    assert drawn(4)[1]["answers"] != saved["answers"]
+
+
+@pytest.mark.usefixtures("tiny")
 def test_too_long_an_answer_is_refused_in_words(
     picture: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -423,7 +463,8 @@ def test_audit_prints_a_line_a_drafter(tmp_path: Path, capsys: pytest.CaptureFix
     names = ["ar", "noisy", "random", "oracle", "always-wrong"]
     options = ["--n", "2", "--max-tokens", "24", "--drafters", *names, "--json", str(result)]
     assert main(["audit", *options]) == 0
-    rows = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    *rows, rests_on = said.out.splitlines()
     assert [row.split()[0] for row in rows] == ["control", *names]
     assert all(" 2/2 identical, " in row for row in rows)
     saved = json.loads(result.read_text("utf-8"))
@@ -431,6 +472,15 @@ def test_audit_prints_a_line_a_drafter(tmp_path: Path, capsys: pytest.CaptureFix
     assert saved["rows"][2]["partial_rounds"] > 0
     assert [row["passed"] for row in saved["rows"]] == [True] * 6
     assert saved["target"]["dtype"] == "float32"
+    partial = sum(row["partial_rounds"] for row in saved["rows"])
+    tokens = saved["rows"][0]["tokens"]
+    assert rests_on == (
+        "2 prompts (transcribe 1, docvqa 1), 0 of them with 128 new tokens or more, "
+        f"{tokens} tokens in all, {partial} partial rounds"
+    )
+    assert "less than a full audit: 10 prompts of every task" in said.err
+    assert saved["coverage"]["full"] is False
+    assert saved["coverage"]["prompts"] == {"transcribe": 1, "docvqa": 1}
 
 
 @pytest.mark.usefixtures("tiny")
@@ -496,6 +546,26 @@ def test_eval_prints_a_row_a_task_and_a_row_a_slice(
     assert saved["provenance"]
 
 
+@pytest.mark.usefixtures("tiny")
+def test_eval_grounding_chooses_a_head_and_prints_its_hits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = tmp_path / "hits.json"
+    options = ["--target", str(tmp_path), "--n", "1", "--json", str(result)]
+    assert "--choose 50" in refused(capsys, "eval", "grounding", *options)
+    assert main(["eval", "grounding", "--choose", "1", *options]) == 0
+    heads, every, *rows = capsys.readouterr().out.splitlines()
+    assert heads.split() == ["tokens", "of", "tokens", "hits", "%"]
+    assert every.split()[0] == "all"
+    assert {row.split()[0] for row in rows} == {"task", "degradation"}
+    saved = json.loads(result.read_text("utf-8"))
+    assert (saved["split"], saved["pages"], len(saved["rates"])) == ("test", 1, 1 + len(rows))
+    assert saved["rates"][0]["tokens"] == int(every.split()[1]) > 0
+    kept = json.loads((tmp_path / "grounding.json").read_text("utf-8"))
+    assert saved["head"] == {name: kept[name] for name in ("layer", "head", "row")}
+    assert kept["hits"] <= kept["tokens"]
+
+
 def test_eval_of_pages_that_are_not_there_is_refused_before_a_model_loads(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -528,19 +598,30 @@ def test_train_hands_its_options_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls: list[tuple[object, ...]] = []
+
+    def train(drafters: tuple[str, ...], *given: object) -> list[Path]:
+        calls.append((drafters, *given))
+        return [tmp_path / name / "head" for name in drafters]
+
     monkeypatch.setattr("glance.training.target.train", lambda *given: calls.append(given))
-    monkeypatch.setattr("glance.training.head.train", lambda *given: calls.append(given))
+    monkeypatch.setattr("glance.training.head.train", train)
     options = ["--out", str(tmp_path), "--minutes", "7", "--resume", "--device", "cpu"]
     assert main(["train", "target", *options]) == 0
     assert main(["train", "head", "--target", "runs/target/model", *options]) == 0
     assert calls == [
         (tmp_path, 7.0, True, "cpu"),
-        ("glance", "runs/target/model", tmp_path, 7.0, True, "cpu", None),
+        (("glance",), "runs/target/model", tmp_path, 7.0, True, "cpu", None),
     ]
+    assert main(["train", "head", "--drafter", "eagle2", *options]) == 0
+    assert calls[-1][0] == ("eagle2",)
+    assert main(["train", "head", "--all", *options]) == 0
+    assert calls[-1][0] == HEADS
     start = tmp_path / "head"
     assert main(["train", "head", "--out", str(tmp_path), "--start", str(start)]) == 0
     assert calls[-1][-1] == start
-    assert str(tmp_path / "model") in capsys.readouterr().out
+    said = capsys.readouterr().out
+    for folder in (tmp_path / "model", *(tmp_path / name / "head" for name in HEADS)):
+        assert str(folder) in said
 
 
 def test_text_of_a_page_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

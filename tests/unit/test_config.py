@@ -18,6 +18,8 @@ def test_defaults():
         ("max_new_tokens", 0),
         ("temperature", -0.1),
         ("temperature", float("nan")),
+        ("seed", -1),
+        ("seed", 2**32),
         ("stop_ids", (3, -1)),
     ],
 )

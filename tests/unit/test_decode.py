@@ -17,6 +17,7 @@ from glance.replay import lanes
 from glance.trace import dumps
 from glance.tree import DrafterError
 from glance.types import CandidateTree, DraftBlock, Prompt, PromptError
+from tests.reader import Blind, Reader
 from tests.tiny_models import VOCAB, prompt, target
 
 MOST = 40
@@ -45,8 +46,9 @@ class Watching(OracleDrafter):
         self.inner, self.seen = inner, seen
         self.block_size = inner.block_size
 
-    def start(self, prompt_ids):
-        return {"inner": self.inner.start(prompt_ids), "absorbed": 0, "n": len(prompt_ids)}
+    def start(self, prompt_ids, positions=None):
+        inner = self.inner.start(prompt_ids, positions)
+        return {"inner": inner, "absorbed": 0, "n": len(prompt_ids)}
 
     def draft(self, state, out, features):
         rows = features.shape[0]
@@ -93,6 +95,26 @@ def test_features_are_those_of_a_plain_pass(answer):
         rows.append(one)
     ours = torch.cat(collected)
     assert (ours - torch.cat(rows)[: len(ours)]).abs().max() < 1e-9
+
+
+def test_a_drafter_that_is_not_connected_is_named_once():
+    """The text is right all the same, so nothing else would tell."""
+    tiny, ask = target("qwen3_vl", torch.float64), prompt("qwen3_vl", dtype=torch.float64)
+    config = DecodeConfig(max_new_tokens=60)
+    said = Decoder(tiny, None, config).generate(ask).ids
+    told = {}
+    for drafter in (Reader(said, chain=True), Blind(said, chain=True), AlwaysWrong(said, VOCAB)):
+        lines = list(Decoder(tiny, drafter, config).stream(ask))
+        assert tuple(lanes(lines)[drafter.name].ids) == said
+        told[type(drafter)] = [line for line in lines if line["kind"] == "notice"]
+        if told[type(drafter)]:
+            [notice] = told[type(drafter)]
+            before = lines[lines.index(notice) - 1]
+            assert (before["kind"], before["r"], before["t"]) == ("commit", 20, notice["t"])
+            assert (notice["lane"], notice["level"]) == ("chain", "warning")
+            assert notice["code"] == "disconnected"
+            assert "chain has 1.00 tokens a round over 20 rounds" in notice["text"]
+    assert [len(notices) for notices in told.values()] == [0, 1, 0]
 
 
 def test_lines_of_a_drafting_lane(answer):
@@ -233,10 +255,10 @@ def test_starting_the_drafter_is_on_the_clock():
     clock = FakeClock(step=1.0)
 
     class Slow(RandomDrafter):
-        def start(self, prompt_ids):
+        def start(self, prompt_ids, positions=None):
             for _ in range(100):
                 clock.now()
-            return super().start(prompt_ids)
+            return super().start(prompt_ids, positions)
 
     config = DecodeConfig(max_new_tokens=4)
     decoder = Decoder(target("llava"), Slow(VOCAB), config, clock)
@@ -350,6 +372,19 @@ def test_a_drafter_may_grow_its_own_tree(answer):
     assert {(line["size"], tuple(line["h_draft"])) for line in drafts} == {(1, ())}
 
 
+def test_a_grown_tree_is_cut_at_the_node_budget(answer):
+    def wide(root):
+        return CandidateTree(
+            (root, 1, 2, 3), (-1, 0, 0, 1), (0, 1, 1, 2), (0, 0, 1, 0), (1.0, 0.5, 0.3, 0.4)
+        )
+
+    lines = lines_of(Grown(wide), node_budget=2)
+    assert tuple(lanes(lines)["random"].ids) == answer[:MOST]
+    trees = [line["tree"] for line in lines if line["kind"] == "build"]
+    assert {tuple(tree["id"][1:]) for tree in trees} == {(1, 2)}
+    assert {tuple(tree["parent"]) for tree in trees} == {(-1, 0, 0)}
+
+
 def test_a_wrong_tree_is_refused():
     drafter = Grown(lambda root: CandidateTree((root + 1,), (-1,), (0,), (0,), (1.0,)))
     with pytest.raises(DrafterError, match="root"):
@@ -361,7 +396,7 @@ def test_another_vocabulary_is_refused():
         lines_of(Grown(lambda _: DraftBlock(torch.zeros(3, VOCAB - 1))))
 
 
-@pytest.mark.parametrize("taps", [(1, 0), (0, 0), (3,), (-1,)])
+@pytest.mark.parametrize("taps", [(1, 0), (0, 0), (3,), (-2,)])
 def test_layers_that_do_not_exist_are_refused(taps):
     drafter = RandomDrafter(VOCAB)
     drafter.taps = taps

@@ -3,7 +3,7 @@
 Run: python -m pytest tests/unit/test_drafters_block.py
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 import torch
@@ -15,6 +15,7 @@ from glance.drafters.block import BlockDrafter, BlockState
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadConfig, HeadError
 from tests import tiny_models
+from tests.tables import Tables
 
 CONFIG = HeadConfig(
     hidden_size=32,
@@ -30,29 +31,6 @@ CONFIG = HeadConfig(
     block_size=5,
     target_revision="abc",
 )
-
-
-@dataclass
-class Tables:
-    """The part of a target that a drafter touches: sizes, embedding and lm_head."""
-
-    name: str = "tables"
-    vocab_size: int = 40
-    hidden_size: int = 32
-    num_layers: int = 6
-    revision: str = "abc"
-    dtype: torch.dtype = torch.float64
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-
-    def __post_init__(self) -> None:
-        torch.manual_seed(1)
-        self.table = nn.Embedding(self.vocab_size, self.hidden_size, dtype=self.dtype)
-
-    def embed(self, ids: Tensor) -> Tensor:
-        return self.table(ids)
-
-    def lm_head(self, hidden: Tensor) -> Tensor:
-        return hidden @ self.table.weight.T
 
 
 @pytest.fixture

@@ -2,7 +2,14 @@
 
 import pytest
 
-from glance.metrics import committed_per_round, speedup, tau, tau_without_last
+from glance.metrics import (
+    committed_per_round,
+    disconnected,
+    speedup,
+    tau,
+    tau_without_last,
+    verified_nodes,
+)
 from glance.replay import RecordedLane, Round
 
 
@@ -23,6 +30,17 @@ def test_tau_pools_rounds_and_counts_the_cut_one():
     assert tau(committed) == pytest.approx(7 / 4)
     assert tau_without_last(committed) == pytest.approx(2.0)
     assert tau([]) == tau_without_last([5]) == 0.0
+
+
+def test_a_drafter_is_disconnected_below_a_bar_over_enough_rounds():
+    assert disconnected("x", [1] * 19) is None
+    assert disconnected("x", [1] * 19 + [2]) is None  # 1.05
+    assert "x has 1.04 tokens a round over 25 rounds" in disconnected("x", [1] * 24 + [2])
+
+
+def test_verified_nodes_leave_the_root_out_and_plain_rounds_have_none():
+    drafted = Round(1, {"build": {"tree": {"id": [5, 6, 7]}}, "commit": {"tokens": [{}]}})
+    assert verified_nodes(lane([drafted, drafted, *ROUNDS])) == 4
 
 
 def test_speedup_is_the_ratio_of_rates():

@@ -43,6 +43,13 @@ def test_same_seed_same_draws_and_no_global_state():
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.parametrize("temperature", [1e-3, 1e-300, 5e-324])
+def test_a_temperature_near_zero_is_almost_greedy(temperature):
+    sampler = Sampler(temperature, seed=0)
+    logits = torch.tensor([1.0, 30.0, -float("inf"), 29.0])
+    assert {sampler.pick(logits) for _ in range(50)} == {1}
+
+
 def test_a_draw_never_leaves_the_vocabulary():
     sampler = Sampler(1.0, seed=0)
     logits = torch.full((7,), -1e4)

@@ -102,6 +102,34 @@ def test_a_line_cut_off_at_the_end_becomes_a_notice():
     assert lines[2]["code"] == "cut-short"
 
 
+PREFILL = {"kind": "prefill", "run": "x", "seq": 1, "lane": "ar"}
+OTHER = {"kind": "commit", "run": "x", "seq": 2, "lane": "glance", "r": 1, "tokens": [{}] * 7}
+OWN = {**OTHER, "lane": "ar", "tokens": [{}, {}]}
+GROUNDING = {"kind": "grounding", "run": "x", "seq": 4, "lane": "ar", "copy": [], "head": None}
+PLACES = {"box": [[0.0, 0.0, 0.5, 0.25]] * 3, "share": [0.1, 0.2, 0.3]}
+
+
+@pytest.mark.parametrize("more", [{}, {"gain": [0.0, -1.5, 2.0]}, {"gain": [1.0] * 3, **PLACES}])
+def test_grounding_of_an_answer_of_three_tokens(more):
+    lines = [HEADER, PREFILL, OTHER, OWN, {**GROUNDING, **more}]
+    assert read_trace(text(*lines)) == lines
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"gain": [0.0, 1.0]},
+        {"gain": [0.0] * 4},
+        {"gain": 3.0},
+        {"gain": [0.0] * 3, **PLACES, "box": []},
+        {"gain": [0.0] * 3, **PLACES, "share": [0.5]},
+    ],
+)
+def test_grounding_of_other_tokens_is_refused(more):
+    with pytest.raises(TraceError, match=r"Line 5 .* other tokens"):
+        read_trace(text(HEADER, PREFILL, OTHER, OWN, {**GROUNDING, **more}))
+
+
 def test_the_command_can_be_pasted(monkeypatch):
     monkeypatch.setattr("sys.argv", ["/x/glance/__main__.py", "ask", "a b.png", "What's $5?"])
     words = shlex.split(provenance()["command"])

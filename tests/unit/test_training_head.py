@@ -1,10 +1,8 @@
-"""Training of the block head: packed answers, mask, labels, and equality with serving.
+"""Training of the block head: packed answers, mask, labels, replay, and equality with serving.
 
 Run: python -m pytest tests/unit/test_training_head.py
 """
 
-import json
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +13,8 @@ from torch import Tensor, nn
 from glance.documents.dataset import page
 from glance.drafters.block import BlockDrafter
 from glance.heads.block import BlockHead
-from glance.heads.config import HeadConfig, HeadError
-from glance.heads.formats import read_head, write_head
+from glance.heads.config import HeadConfig
 from glance.targets.base import Target
-from glance.targets.embedded import build_model, build_processor
-from glance.targets.load import make_target
-from glance.training import head as training
 from glance.training.blocks import (
     PADDING,
     Gaze,
@@ -38,24 +32,25 @@ from glance.training.capture import (
     Record,
     answer_cells,
     answer_page,
-    answering,
+    load_answers,
     load_record,
-    record_path,
+    sample_page,
     save_record,
 )
-from glance.training.replayed import replay_rounds
-from glance.types import Prompt
-from tests import tiny_models
+from glance.training.replayed import replay
+from tests import tiny_models, training_records
+from tests.training_records import ANSWERS, LAYERS, PAGE, TAILS, WIDTH, questions, tiny_target
 
-LAYERS, WIDTH, TAPS, BLOCK = 4, 64, (0, 2, 3), 6
-PAGE, TAILS, ANSWERS = 5, (3, 2), (8, 4)  # rows of the page; of each question; of each answer
+TAPS, BLOCK = (0, 2, 3), 6
 
 
 @pytest.fixture(scope="module")
 def target() -> Target:
-    torch.manual_seed(0)
-    model = build_model(layers=LAYERS, width=WIDTH, vision_layers=1).double()
-    return make_target("tiny", model, build_processor(), revision="tiny")
+    return tiny_target(torch.float64)
+
+
+def make_record(seed: int = 1) -> Record:
+    return training_records.make_record(seed).tapped(TAPS)
 
 
 def make_head(target: Target, seed: int = 0) -> BlockHead:
@@ -75,31 +70,6 @@ def make_head(target: Target, seed: int = 0) -> BlockHead:
         target_revision="tiny",
     )
     return BlockHead(config).to(target.dtype)
-
-
-def make_record(seed: int = 1) -> Record:
-    """Random tokens and taps in the packed shape, two questions."""
-    generator = torch.Generator().manual_seed(seed)
-    segments, positions, answer = [0] * PAGE, list(range(PAGE)), [False] * PAGE
-    for q, (tail, length) in enumerate(zip(TAILS, ANSWERS, strict=True)):
-        segments += [q + 1] * (tail + length)
-        positions += range(PAGE, PAGE + tail + length)
-        answer += [False] * tail + [True] * length
-    rows = len(segments)
-    return Record(
-        ids=torch.randint(20, 300, (rows,), generator=generator),
-        positions=torch.tensor(positions),
-        segments=torch.tensor(segments),
-        answer=torch.tensor(answer),
-        features=torch.randn(rows, len(TAPS), WIDTH, generator=generator, dtype=torch.float64),
-        cells=torch.full((rows,), -1),
-        tasks=("transcribe", "docvqa"),
-    )
-
-
-def stream(record: Record, segment: int) -> Tensor:
-    """Rows of the page and of one question: the stream that serving sees."""
-    return ((record.segments == 0) | (record.segments == segment)).nonzero()[:, 0]
 
 
 def test_mask_equals_the_rule_spelled_out() -> None:
@@ -168,13 +138,10 @@ def test_loss_is_the_weighted_mean_spelled_out() -> None:
 
 
 def test_padding_rows_are_never_anchors() -> None:
-    short = Record(
-        **{name: getattr(make_record(), name)[: PAGE + TAILS[0] + 4] for name in TENSORS},
-        tasks=("transcribe",),
-    )
-    batch = collate([make_record(), short], torch.device("cpu"))
+    record = make_record()
+    batch = collate([record, record.asked([1])], torch.device("cpu"))
     anchors = sample_anchors(batch, 50, torch.Generator().manual_seed(0))
-    assert int(anchors[1].max()) <= PAGE + TAILS[0] + 2
+    assert int(anchors[1].max()) <= PAGE + TAILS[0] + ANSWERS[0] - 2
     assert batch.answer.gather(1, anchors).all()
 
 
@@ -187,7 +154,7 @@ def test_training_logits_equal_serving_logits(target: Target) -> None:
     drafter = BlockDrafter(head, target)
     for p, record in enumerate(records):
         for segment in (1, 2):
-            rows = stream(record, segment)
+            rows = record.stream(segment)
             ids, features = record.ids[rows].tolist(), record.features[rows]
             state, absorbed = drafter.start(ids[: PAGE + TAILS[segment - 1]]), 0
             for a, anchor in enumerate(anchors[p].tolist()):
@@ -220,7 +187,7 @@ def test_gaze_is_the_attention_of_each_row_on_its_cell(target: Target) -> None:
     seen: list[tuple[Tensor, ...]] = []
     attention = head.layers[-1].self_attn
     attention.register_forward_pre_hook(lambda _, args: seen.append(args))
-    rows = stream(record, 1)
+    rows = record.stream(1)
     ids, at = record.ids[rows].tolist(), int(record.positions[anchor])
     drafter = BlockDrafter(head, target)
     state = drafter.start(ids[:at])
@@ -255,9 +222,12 @@ def test_cells_lie_under_the_glyphs_that_were_copied(target: Target) -> None:
         positions=torch.arange(len(ids)),
         segments=torch.tensor(segments),
         answer=torch.tensor(answer),
+        rotary=torch.arange(len(ids)).expand(3, -1),
         features=torch.zeros(len(ids), 1, WIDTH),
         cells=torch.full((len(ids),), -1),
         tasks=tuple(q.task for q in sheet.questions),
+        taps=(0,),
+        target_revision="tiny",
     )
     cells = answer_cells(target, prompt, sheet, record)
     first = (prompt.input_ids[0] == target.model.config.image_token_id).nonzero()[0, 0]
@@ -275,38 +245,19 @@ def test_cells_lie_under_the_glyphs_that_were_copied(target: Target) -> None:
             assert r * 14 <= y < (r + 1) * 14
 
 
-def questions(lengths: tuple[int, ...]) -> list[Prompt]:
-    """Prompts that share an image and end in random questions."""
-    base = tiny_models.prompt("qwen3_vl", dtype=torch.float64)
-    shared = base.input_ids.shape[1] - 8
-    generator = torch.Generator().manual_seed(4)
-    prompts = []
-    for length in lengths:
-        ids = torch.randint(100, (1, length), generator=generator)
-        kinds = base.model_inputs["mm_token_type_ids"][:, :shared]
-        kinds = torch.cat((kinds, torch.zeros_like(ids)), 1)
-        prompts.append(
-            replace(
-                base,
-                input_ids=torch.cat((base.input_ids[:, :shared], ids), 1),
-                model_inputs={**base.model_inputs, "mm_token_type_ids": kinds},
-            )
-        )
-    return prompts
-
-
 @pytest.mark.parametrize("lengths", [(8, 3, 5), (4,)])
 def test_packed_answers_equal_answers_one_by_one(lengths: tuple[int, ...]) -> None:
     target, taps, prompts = (
         tiny_models.target("qwen3_vl", torch.float64),
         (0, 2),
-        questions(lengths),
+        questions(lengths, torch.float64),
     )
     record = answer_page(target, prompts, ["x"] * len(prompts), taps, max_new_tokens=24)
+    assert (record.taps, record.target_revision) == (taps, target.revision)
     distinct: set[int] = set()
     for segment, prompt in enumerate(prompts, start=1):
         n = prompt.input_ids.shape[1]
-        rows = stream(record, segment)
+        rows = record.stream(segment)
         ids = record.ids[rows]
         assert torch.equal(ids[:n], prompt.input_ids[0])
         assert record.positions[rows].tolist() == list(range(len(ids)))
@@ -322,6 +273,10 @@ def test_packed_answers_equal_answers_one_by_one(lengths: tuple[int, ...]) -> No
         distinct |= set(ids[n:].tolist())
 
         request, _, read = target.prefill(prompt, taps)
+        assert request.positions is not None
+        assert torch.equal(record.rotary[:, rows[:n]], request.positions)
+        after = request.rope_delta + torch.arange(n, len(ids))
+        assert torch.equal(record.rotary[:, rows[n:]], after.expand(3, -1))
         causal = torch.ones(len(ids) - n - 1, len(ids) - 1, dtype=torch.bool).tril(n)
         depths = torch.arange(len(ids) - n - 1)
         _, written = target.forward(request, ids[n:-1], depths, causal[None, None], taps)
@@ -333,31 +288,47 @@ def test_packed_answers_equal_answers_one_by_one(lengths: tuple[int, ...]) -> No
     assert len(distinct) > 8
 
 
-@pytest.mark.slow
-def test_pages_are_answered_in_another_process(tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    build_model(layers=1, width=32, vision_layers=1).save_pretrained(tmp_path / "model")
-    build_processor().save_pretrained(tmp_path / "model")
-    pages = tmp_path / "pages"
-    pages.mkdir()
-    with answering(str(tmp_path / "model"), (0,), pages, range(5, 500)):
-        deadline = time.monotonic() + 120
-        while not record_path(pages, "train", 5).exists():
-            assert time.monotonic() < deadline, "no page was answered"
-            time.sleep(0.1)
-    record = load_record(record_path(pages, "train", 5))
-    assert record.tasks == tuple(q.task for q in page("train", 5).questions)
-    assert record.features.shape == (len(record.ids), 1, 32)
-    assert not list(pages.glob("*.partial"))
+def test_a_sampled_answer_is_a_draw_and_no_longer_than_the_greedy_one(target: Target) -> None:
+    sheet, taps = page("train", 3), (-1, 3)
+    image = sheet.image.convert("RGB")
+    prompts = [target.prompt(image, q.question, q.history) for q in sheet.questions]
+    record = answer_page(target, prompts[2:3], [sheet.questions[2].task], taps, 9)
+    segments = torch.where(record.segments > 0, 3, 0)  # as if it were the third of the page
+    sampled = sample_page(target, sheet, taps, replace(record, segments=segments))
+    again = sample_page(target, sheet, taps, replace(record, segments=segments))
+    assert sampled.tasks == (sheet.questions[2].task,)
+    n, drawn = prompts[2].input_ids.shape[1], sampled.ids[sampled.answer].tolist()
+    assert sampled.ids[:n].tolist() == prompts[2].input_ids[0].tolist()
+    assert drawn == again.ids[again.answer].tolist()
+    assert drawn != record.ids[record.answer].tolist()
+    assert len(set(drawn)) > 1
+    assert len(drawn) <= 9
+
+
+def test_the_end_of_the_longest_answer_can_be_left_out() -> None:
+    record = make_record()
+    assert record.longest() == 1
+    cut = record.without_end(3)
+    first = PAGE + TAILS[0]
+    assert cut.answer.tolist() == [
+        keep and not first + 5 <= row < first + 8 for row, keep in enumerate(record.answer.tolist())
+    ]
+    assert torch.equal(record.without_end(0).answer, record.answer)
+    assert int(record.without_end(8).answer.sum()) == ANSWERS[1]
 
 
 def test_record_round_trip(tmp_path: Path) -> None:
     record, path = make_record(), tmp_path / "page.safetensors"
     save_record(record, path)
     again = load_record(path)
-    assert again.tasks == record.tasks
+    for name in ("tasks", "taps", "target_revision"):
+        assert getattr(again, name) == getattr(record, name)
     for name in TENSORS:
         assert torch.equal(getattr(again, name), getattr(record, name))
+    assert torch.equal(load_answers(path), record.ids[record.answer])
+    save_record(make_record(2), path)  # whoever comes second leaves what is there
+    assert torch.equal(load_record(path).ids, record.ids)
+    assert [file.name for file in tmp_path.iterdir()] == ["page.safetensors"]
 
 
 def test_head_memorises_an_answer_and_drafts_it(target: Target) -> None:
@@ -390,24 +361,23 @@ def test_head_memorises_an_answer_and_drafts_it(target: Target) -> None:
     assert losses[-1] < 0.1 < 3 < losses[0]
 
     drafter = BlockDrafter(head, Single)  # type: ignore[arg-type]
-    rows, n = stream(record, 1), PAGE + TAILS[0]
+    rows, n = record.stream(1), PAGE + TAILS[0]
     ids = record.ids[rows].tolist()
     block = drafter.draft(drafter.start(ids[:n]), ids[: n + 1], record.features[rows][:n].float())
     assert block.logits.argmax(-1).tolist() == ids[n + 1 : n + BLOCK]
-    replayed = replay_rounds(head, Single, [record])  # type: ignore[arg-type]
+    replayed = replay(drafter, Single, [record])  # type: ignore[arg-type]
     # 7 tokens after the first: 5 accepted + bonus, then 1; and 3 in one round that the end cuts
-    assert replayed.tau("transcribe", "chain") == pytest.approx(7 / 2)
-    assert replayed.tau("docvqa", "tree") == pytest.approx(3)
-    assert replayed.accuracy()[0] == 1.0
-    assert str(replayed).endswith("tau chain/tree: docvqa 3.00/3.00, transcribe 3.50/3.50")
+    assert replayed.rounds == {"transcribe": 2, "docvqa": 1}
+    assert replayed.tau == pytest.approx(10 / 3)
+    assert str(replayed) == "tau 3.333 (docvqa 3.00, transcribe 3.50)"
 
 
 def test_replayed_chain_equals_rounds_counted_by_hand(target: Target) -> None:
     head, record = make_head(target, seed=5), make_record()
-    replayed = replay_rounds(head, target, [record])
     drafter = BlockDrafter(head, target, chain=True)
+    replayed = replay(drafter, target, [record])
     for segment, task in ((1, "transcribe"), (2, "docvqa")):
-        rows, n = stream(record, segment), PAGE + TAILS[segment - 1]
+        rows, n = record.stream(segment), PAGE + TAILS[segment - 1]
         ids, features = record.ids[rows].tolist(), record.features[rows]
         state, at, rounds, absorbed = drafter.start(ids[:n]), n, 0, 0
         while at < len(ids) - 1:
@@ -419,115 +389,5 @@ def test_replayed_chain_equals_rounds_counted_by_hand(target: Target) -> None:
                 accepted += 1
             at += accepted + 1
             rounds += 1
-        assert replayed.rounds[task, "chain"] == rounds
-        assert replayed.committed[task, "chain"] == len(ids) - 1 - n
-
-
-@pytest.fixture
-def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (
-        ("PAGES_A_STEP", 2),
-        ("ANCHORS_A_PAGE", 4),
-        ("VALIDATION_PAGES", 1),
-        ("FIRST_PAGES", 2),
-    ):
-        monkeypatch.setattr(training, name, value)
-    capture = training.capture_page
-    monkeypatch.setattr(
-        training, "capture_page", lambda target, sheet, taps: capture(target, sheet, taps, 6)
-    )
-
-
-def answered(run: training.HeadTraining) -> training.HeadTraining:
-    """With its pages there, a run of a second or two has time for a step on any machine."""
-    run.collect("validation", training.VALIDATION_PAGES)
-    run.collect("train", training.FIRST_PAGES)
-    return run
-
-
-@pytest.mark.usefixtures("small_runs")
-def test_a_run_writes_a_head_and_resumes(
-    target: Target, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    single = make_target("tiny", target.model.float(), target.processor, revision="tiny")
-    try:
-        first = answered(training.HeadTraining(single, tmp_path, resume=False))
-        folder = first.run(minutes=0.04)
-        state = json.loads((tmp_path / "state.json").read_text())
-        assert state["steps"] == first.progress.steps > 0
-        head = read_head(folder)
-        assert head.config.target_revision == "tiny"
-        assert head.config.target_layer_ids == (0, 1, 2)
-        assert BlockDrafter(head, single).block_size == 16
-        card = (folder / "README.md").read_text()
-        assert f"{sum(p.numel() for p in head.parameters()):,}" in card
-        assert "random weights" in card
-        assert "tau" in capsys.readouterr().err
-
-        again = training.HeadTraining(single, tmp_path, resume=True)
-        assert again.progress == first.progress
-        for name, tensor in again.head.state_dict().items():
-            assert torch.equal(tensor, first.head.state_dict()[name])
-        before = first.optimizer.tensors(first.head.named_parameters())
-        after = again.optimizer.tensors(again.head.named_parameters())
-        assert before.keys() == after.keys()
-        assert any(name.endswith("#momentum_buffer") for name in before)
-        for name, tensor in before.items():
-            assert torch.equal(tensor, after[name])
-        again.step([load_record(path) for path in sorted(again.pages.glob("train-*"))[:2]], 1e-3)
-        assert again.progress.steps == first.progress.steps + 1
-
-        single.revision = "another"
-        with pytest.raises(HeadError, match="trained on target tiny"):
-            training.HeadTraining(single, tmp_path, resume=True)
-    finally:
-        target.model.double()
-
-
-def test_resuming_nothing_is_refused(target: Target, tmp_path: Path) -> None:
-    with pytest.raises(HeadError, match="no checkpoint"):
-        training.HeadTraining(target, tmp_path, resume=True)
-
-
-@pytest.mark.usefixtures("small_runs")
-def test_a_run_starts_from_a_head_made_for_another_target(target: Target, tmp_path: Path) -> None:
-    single = make_target("tiny", target.model.float(), target.processor, revision="tiny")
-    try:
-        given = BlockHead(replace(training.head_config(single), target_revision="another"))
-        write_head(given, tmp_path / "given", dtype=torch.float32)
-        run = training.HeadTraining(single, tmp_path, resume=False, start=tmp_path / "given")
-        assert run.head.revision() == given.revision()
-        folder = answered(run).run(minutes=0.02)
-        trained = read_head(folder)
-        assert trained.config.target_revision == "tiny"
-        assert trained.revision() != given.revision()
-        resumed = training.HeadTraining(single, tmp_path, resume=True)
-        card = resumed.export(resumed.replay([]), minutes=1) / "README.md"
-        for text in (folder / "README.md").read_text(), card.read_text():
-            assert f"the head with weights `{given.revision()}`" in text
-            assert f"--start {tmp_path / 'given'}`" in text
-    finally:
-        target.model.double()
-
-
-def test_a_start_of_another_shape_is_refused(target: Target, tmp_path: Path) -> None:
-    write_head(make_head(target), tmp_path)
-    with pytest.raises(HeadError, match=r"layers\.0\.mlp\.down_proj\.weight"):
-        training.HeadTraining(target, tmp_path, resume=False, start=tmp_path)
-    with pytest.raises(HeadError, match="no head"):
-        training.HeadTraining(target, tmp_path, resume=False, start=tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize(
-    ("layers", "taps"), [(1, (0,)), (2, (0,)), (5, (0, 1, 2, 3)), (8, (1, 3, 5, 6))]
-)
-def test_taps_are_spread_and_spare_the_last_layer(layers: int, taps: tuple[int, ...]) -> None:
-    model = build_model(layers=layers, width=32, vision_layers=1)
-    config = training.head_config(make_target("tiny", model, build_processor()))
-    assert config.target_layer_ids == taps
-
-
-def test_rate_warms_up_and_falls() -> None:
-    assert training.learning_rate(0, 0.0) < training.learning_rate(100, 0.0)
-    assert training.learning_rate(100, 0.5) == pytest.approx(0.51 * training.LEARNING_RATE)
-    assert training.learning_rate(100, 1.0) == pytest.approx(0.02 * training.LEARNING_RATE)
+        assert replayed.rounds[task] == rounds
+        assert replayed.committed[task] == len(ids) - 1 - n

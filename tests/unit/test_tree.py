@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from glance.tree import (
     DrafterError,
     RankedOffsets,
+    best_chain,
     build,
     build_chain,
+    candidates,
     check_tree,
     rank_offsets,
     visibility,
@@ -88,6 +90,20 @@ def test_best_chain_comes_first(logits, budget):
     tree = build(ROOT, rank_offsets(logits, budget), budget)
     chain = [n for n in range(len(tree)) if all(r == 0 for r in rank_path(tree, n))]
     assert chain == list(range(len(chain)))
+
+
+@given(blocks(), st.integers(1, 40))
+@settings(max_examples=100, deadline=None)
+def test_the_best_chain_of_a_tree_is_the_chain_as_far_as_it_goes(logits, budget):
+    offsets = rank_offsets(logits, budget)
+    chain = best_chain(build(ROOT, offsets, budget))
+    assert chain == build_chain(ROOT, offsets, len(chain) - 1)
+
+
+def test_a_broken_tree_is_refused_before_it_is_weighed():
+    orphan = CandidateTree((ROOT, 5), (-1, 7), (0, 1), (0, 0), (1.0, 0.5))
+    with pytest.raises(DrafterError, match="does not follow its parent"):
+        candidates(ROOT, orphan, RankedOffsets([], [], []), 5, [1.0] * 6)
 
 
 def rank_path(tree: CandidateTree, node: int) -> list[int]:

@@ -160,6 +160,16 @@ def test_badge_tells_a_near_tie_from_a_mismatch(change, state, word):
     assert "3" in badge["text"]
 
 
+def test_draws_are_neither_equal_nor_a_mismatch():
+    header = {**LINES[0], "settings": {**LINES[0]["settings"], "temperature": 0.7}}
+    lines = [header, *(line for line in LINES[1:] if line["kind"] != "compare")]
+    told = summary(lines)
+    assert told["badge"]["state"] == "unchecked"
+    assert told["badge"]["text"] == "Drawn at temperature 0.7: not compared"
+    assert "instead of" in summary(LINES)["headline"]
+    assert "instead of" not in told["headline"]
+
+
 def test_one_lane_is_not_checked():
     told = summary(list(toy_trace(lanes=("glance",))))
     assert told["badge"]["state"] == "unchecked"

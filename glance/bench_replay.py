@@ -1,0 +1,115 @@
+"""Rounds replayed on answers that are known, with many node budgets at once.
+
+A greedy round commits what the target would have written anyway; the drafter only decides how much
+of it. So a round follows from the answer, the place in it and the draft made there, and a draft
+follows from the committed tokens and the target's hidden states at them. None of these depends on
+the rounds before: one pass of the target over prompt and answer gives what all rounds at all node
+budgets would have been given, and one draft at a place serves every budget. The rounds, and so tau,
+are those of a live run; hidden states that come out of another pass differ by rounding alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from glance.accept import committed_on
+from glance.budget import CostProfile
+from glance.config import AUTO, MOST_NODES, NodeBudget
+from glance.drafters.base import Drafter
+from glance.targets.base import Target
+from glance.tree import RankedOffsets, best_chain, build_chain, candidates, rank_offsets
+from glance.types import CandidateTree, DraftBlock, Prompt
+from glance.verify import tree_mask
+
+CHAIN = 0  # stands for the chain of best tokens, as deep as the draft, for a node budget
+
+
+class Played(NamedTuple):
+    """A replayed round."""
+
+    tokens: int  # committed
+    nodes: int  # verified, the root not counted
+    ms: float  # that it takes by the cost profile; 0 without one
+
+
+@torch.inference_mode()
+def replay_rounds(
+    target: Target,
+    drafter: Drafter,  # its drafts depend on what is committed alone
+    prompt: Prompt,
+    answer: Sequence[int],  # plain decoding's, the prefill token first
+    budgets: Sequence[NodeBudget],  # CHAIN among them, perhaps; AUTO needs costs
+    costs: CostProfile | None = None,
+) -> dict[NodeBudget, list[Played]]:
+    """The rounds of one answer with every budget, in one sweep over it.
+
+    Of a tree that the drafter grew itself, a budget takes what the drafter kept at most.
+    """
+    prompt_ids = prompt.input_ids[0].tolist()
+    ids = [*prompt_ids, *answer]
+    features, positions = _read(target, prompt, answer, drafter.taps)
+    state, absorbed = drafter.start(prompt_ids, positions), 0
+    most = max(MOST_NODES if isinstance(budget, str) else budget for budget in budgets)
+    played: dict[NodeBudget, list[Played]] = {budget: [] for budget in budgets}
+    reached = dict.fromkeys(played, len(prompt_ids))  # place of the root token
+    for place in range(len(prompt_ids), len(ids) - 1):
+        here = [budget for budget, at in reached.items() if at == place]
+        if not here:
+            continue
+        new = None if features is None else features[absorbed:place]
+        drafted = drafter.draft(state, ids[: place + 1], new)
+        absorbed = place
+        offsets = RankedOffsets([], [], [])
+        if isinstance(drafted, DraftBlock):
+            offsets = rank_offsets(drafted.logits, most=max(most, 1))
+        round_ms = costs.round_ms(place) if costs else None
+        for budget in here:
+            tree = _tree(ids[place], drafted, offsets, budget, round_ms)
+            tokens, nodes = committed_on(tree, ids[place + 1 :]), len(tree) - 1
+            played[budget].append(Played(tokens, nodes, round_ms[nodes] if round_ms else 0.0))
+            reached[budget] += tokens
+    return played
+
+
+def _tree(
+    root: int,
+    drafted: DraftBlock | CandidateTree,
+    offsets: RankedOffsets,
+    budget: NodeBudget,
+    round_ms: list[float] | None,
+) -> CandidateTree:
+    if isinstance(budget, str):
+        assert round_ms, f"a node budget of {AUTO!r} needs costs"
+        return candidates(root, drafted, offsets, MOST_NODES, round_ms)
+    if budget != CHAIN:
+        return candidates(root, drafted, offsets, budget)
+    if isinstance(drafted, CandidateTree):
+        return best_chain(drafted)
+    return build_chain(root, offsets, len(offsets.ids))
+
+
+def _read(
+    target: Target, prompt: Prompt, answer: Sequence[int], taps: Sequence[int]
+) -> tuple[Tensor | None, Tensor | None]:
+    """Taps of prompt and answer but for its last token, which is never an input: [S, K, d].
+
+    And the positions of the prompt, [axes, n]. None of both for a drafter without taps.
+    """
+    if not taps:
+        return None, None
+    request, _, read = target.prefill(prompt, taps)
+    positions, rows = request.positions, len(answer) - 1
+    if read is None or not rows:
+        return read, positions
+    causal = torch.ones(rows, rows, dtype=torch.bool, device=target.device).tril()
+    mask = tree_mask(causal, request.length, target.attention, target.dtype)
+    ids = torch.tensor(answer[:-1], device=target.device)
+    depths = torch.arange(rows, device=target.device)
+    _, written = target.forward(request, ids, depths, mask, taps)
+    request.release()
+    assert written is not None  # there are taps
+    return torch.cat((read, written)), positions

@@ -1,0 +1,31 @@
+"""`record`: traces of a drafter on generated pages, for `law` and `replay`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from glance.cli.decoding import decode_config
+from glance.cli.output import live, note
+
+
+def run(options: Namespace) -> int:
+    """Write one trace a question into a folder."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    note("loading the model")
+    from glance.ask import warm_up
+    from glance.drafters.load import load_drafter
+    from glance.record import record
+    from glance.targets.load import load_target
+
+    target = load_target(options.target)
+    drafter = load_drafter(options.drafter, target, options.head)
+    assert drafter is not None  # the parser leaves plain decoding out
+    warm_up(target, [drafter])
+    config = decode_config(options, target, [drafter])
+    tasks = list(dict.fromkeys(options.tasks))
+    total = len(tasks) * options.n
+    paths = record(target, drafter, tasks, options.n, options.out, config)
+    for done, path in enumerate(paths, start=1):
+        live(f"{done} of {total}: {path.name}")
+    note(f"wrote {total} traces into {options.out}")
+    return 0

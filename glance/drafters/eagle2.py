@@ -1,0 +1,100 @@
+"""The drafter `eagle2`: one layer that guesses the target's next feature, and a tree of guesses.
+
+Letters as in `glance.types`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from glance.drafters.grown import Children, TreeShape
+from glance.drafters.presets import paper_shape
+from glance.drafters.rollout import LayerCache, best_children, causal, draft_tree
+from glance.heads.config import check_fits
+from glance.heads.eagle2 import Eagle2Head
+from glance.heads.formats_eagle import read_eagle2
+from glance.heads.llama_layer import Attend
+from glance.types import INPUT, CandidateTree
+
+if TYPE_CHECKING:
+    from glance.targets.base import Target
+
+SHAPE = paper_shape("eagle2")
+
+
+@dataclass(slots=True)
+class Eagle2State:
+    """One request: keys and values of rows made with the target's features, no guesses."""
+
+    cache: LayerCache
+
+
+class Eagle2Drafter:
+    """Reads the target's last layer, and every input embedding, those of images included.
+
+    Row t pairs feature t with the embedding at t+1, so the last row has the root token's.
+
+    Raises:
+        HeadError: the head was made for another target.
+    """
+
+    name = "eagle2"
+
+    def __init__(self, head: Eagle2Head, target: Target, shape: TreeShape = SHAPE) -> None:
+        check_fits(head.config, target)
+        self.taps = (INPUT, target.num_layers - 1)
+        self.passes = shape.depth + 1
+        self.block_size = shape.depth + 2
+        self.revision = head.revision()
+        self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
+        self.target = target
+        self.shape = shape
+
+    def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> Eagle2State:
+        rows = len(prompt_ids) + 256  # a usual answer; the cache grows by itself
+        c, target = self.head.config, self.target
+        return Eagle2State(LayerCache.empty(c, rows, target.device, target.dtype))
+
+    @torch.inference_mode()
+    def draft(self, state: Eagle2State, out: list[int], features: Tensor | None) -> CandidateTree:
+        """One pass over the new positions, one a level of the tree.
+
+        Raises:
+            RuntimeError: the features do not continue what the state has absorbed.
+        """
+        cache, start = state.cache, len(out) - 1
+        features = cache.check_continued(start, features)
+        new = features.shape[0]
+        root = self.target.embed(torch.tensor(out[-1:], device=features.device))
+        embeds = torch.cat((features[1:, 0], root))
+        states = self.target.final_norm(features[:, 1])
+        positions = torch.arange(start - new, start, device=features.device)
+        attend = cache.attend(causal(start - new, new, features.device))
+        hidden = self._rows(embeds[None], states[None], positions, attend)
+
+        def step(ids: Tensor, above: Tensor, level: int, attend: Attend) -> Tensor:
+            positions = torch.full_like(ids, start + level - 1)
+            return self._rows(self.target.embed(ids[None]), above, positions, attend)
+
+        return draft_tree(out[-1], hidden[:, -1:], cache, self.shape, step, self._rank)
+
+    def _rows(self, embeds: Tensor, states: Tensor, positions: Tensor, attend: Attend) -> Tensor:
+        rope = self.head.config.rope(positions[None], embeds.dtype)
+        return self.head(embeds, states, rope, attend)
+
+    def _rank(self, hidden: Tensor) -> list[Children]:
+        return best_children(self.target.lm_head(hidden[0]), self.shape.width)
+
+
+def load_eagle2(target: Target, folder: Path, shape: TreeShape = SHAPE) -> Eagle2Drafter:
+    """A folder's head as `eagle2`.
+
+    Raises:
+        HeadError: there is no readable head, or it was made for another target.
+    """
+    return Eagle2Drafter(read_eagle2(folder, target.num_layers), target, shape)

@@ -1,0 +1,122 @@
+"""The drafter `hivis`, HiViS-style: EAGLE-2's tree, from a head that sees text alone.
+
+Letters as in `glance.types`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from glance.drafters.grown import Children, TreeShape
+from glance.drafters.presets import paper_shape
+from glance.drafters.rollout import LayerCache, best_children, causal, draft_tree
+from glance.heads.config import check_fits
+from glance.heads.formats_hivis import read_hivis
+from glance.heads.hivis import HiViSHead, lay_out
+from glance.heads.llama_layer import Attend
+from glance.types import INPUT, CandidateTree, PromptError
+
+if TYPE_CHECKING:
+    from glance.targets.base import Target
+
+SHAPE = paper_shape("hivis")
+
+
+@dataclass(slots=True)
+class HiViSState:
+    """One request: keys and values of rows made with the target's features, no guesses."""
+
+    cache: LayerCache
+    image: Tensor  # [n] bool: image tokens of the prompt
+    length: int = 0  # positions absorbed: more than the cache has rows
+
+
+class HiViSDrafter:
+    """Reads the target's last layer and its input embeddings, of text alone unless told otherwise.
+
+    Positions are places in line or among the rows, whatever the target's are.
+
+    Raises:
+        HeadError: the head was made for another target.
+    """
+
+    name = "hivis"
+
+    def __init__(self, head: HiViSHead, target: Target, shape: TreeShape = SHAPE) -> None:
+        check_fits(head.config, target)
+        self.taps = (INPUT, target.num_layers - 1)
+        self.passes = shape.depth + 1
+        self.block_size = shape.depth + 2
+        self.revision = head.revision()
+        self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
+        self.target = target
+        self.shape = shape
+
+    def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> HiViSState:
+        """Fresh state for one request.
+
+        Raises:
+            PromptError: the prompt is images alone.
+        """
+        c, target = self.head.config, self.target
+        ids = torch.tensor(prompt_ids, device=target.device)
+        image = ids == target.model.config.image_token_id
+        rows = len(lay_out(image, c).places)
+        if rows == 0:
+            raise PromptError("The drafter hivis reads text alone, and this prompt has none.")
+        # Room for a usual answer; the cache grows by itself.
+        return HiViSState(LayerCache.empty(c, rows + 256, target.device, target.dtype), image)
+
+    @torch.inference_mode()
+    def draft(self, state: HiViSState, out: list[int], features: Tensor | None) -> CandidateTree:
+        """One pass over the new positions, one a level of the tree.
+
+        Raises:
+            RuntimeError: the features do not continue what the state has absorbed.
+        """
+        c, cache, start = self.head.config, state.cache, len(out) - 1
+        new = 0 if features is None else features.shape[0]
+        if features is None or state.length + new != start:
+            raise RuntimeError(f"{state.length} + {new} context positions, expected {start}")
+        root = self.target.embed(torch.tensor(out[-1:], device=features.device))
+        embeds = torch.cat((features[1:, 0], root))
+        states = self.target.final_norm(features[:, 1])
+        # Images are in the prompt and nowhere else.
+        image = F.pad(state.image, (0, start - len(state.image)))
+        layout = lay_out(image[state.length :], c)
+        before = cache.length if c.compact_positions else state.length
+        positions = before + layout.positions
+        attend = cache.attend(causal(cache.length, len(positions), features.device))
+        rows = embeds[None, layout.reads], states[None, layout.places]
+        hidden = self._rows(*rows, 0, positions, attend)
+        state.length = start
+
+        def step(ids: Tensor, above: Tensor, level: int, attend: Attend) -> Tensor:
+            at = positions[-1:].expand(len(ids)) + level
+            return self._rows(self.target.embed(ids[None]), above, level, at, attend)
+
+        return draft_tree(out[-1], hidden[:, -1:], cache, self.shape, step, self._rank)
+
+    def _rows(
+        self, embeds: Tensor, states: Tensor, step: int, positions: Tensor, attend: Attend
+    ) -> Tensor:
+        rope = self.head.config.rope(positions[None], embeds.dtype)
+        return self.head(embeds, states, step, rope, attend)
+
+    def _rank(self, hidden: Tensor) -> list[Children]:
+        return best_children(self.target.lm_head(hidden[0]), self.shape.width)
+
+
+def load_hivis(target: Target, folder: Path, shape: TreeShape = SHAPE) -> HiViSDrafter:
+    """A folder's head as `hivis`.
+
+    Raises:
+        HeadError: there is no readable head, or it was made for another target.
+    """
+    return HiViSDrafter(read_hivis(folder), target, shape)

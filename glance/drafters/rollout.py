@@ -1,0 +1,120 @@
+"""What sequential drafters share: a cache of one layer, and trees grown by passes through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from glance.drafters.grown import Children, TreeShape, grow
+from glance.heads.llama_layer import Attend, SequentialConfig
+from glance.types import CandidateTree
+
+
+@dataclass(slots=True)
+class LayerCache:
+    """Keys and values of a drafter's one layer; between rounds, of committed positions only."""
+
+    keys: Tensor  # [1, g, capacity, e], rotated
+    values: Tensor
+    length: int = 0  # rows in use
+
+    @classmethod
+    def empty(
+        cls, config: SequentialConfig, rows: int, device: torch.device, dtype: torch.dtype
+    ) -> LayerCache:
+        """Room for `rows` rows; more is made when needed."""
+        shape = (1, config.num_key_value_heads, rows, config.head_dim)
+        keys = torch.empty(shape, device=device, dtype=dtype)
+        return cls(keys, torch.empty_like(keys))
+
+    def check_continued(self, start: int, features: Tensor | None) -> Tensor:
+        """The features of the positions from here to `start`, the root token's.
+
+        Raises:
+            RuntimeError: they do not fill the gap.
+        """
+        new = 0 if features is None else features.shape[0]
+        if features is None or self.length + new != start:
+            raise RuntimeError(f"{self.length} + {new} context positions, expected {start}")
+        return features
+
+    def attend(self, mask: Tensor) -> Attend:
+        """Take in the rows of a pass, and let each see the rows that its mask allows.
+
+        mask: bool [rows, length + rows].
+        """
+
+        def through(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            self._append(k, v)
+            keys, values = self.keys[:, :, : self.length], self.values[:, :, : self.length]
+            return F.scaled_dot_product_attention(
+                q, keys, values, attn_mask=mask[None, None], enable_gqa=True
+            )
+
+        return through
+
+    def _append(self, k: Tensor, v: Tensor) -> None:
+        end, capacity = self.length + k.shape[2], self.keys.shape[2]
+        if end > capacity:
+            extra = max(end, 2 * capacity) - capacity  # doubling: growth is rare
+            self.keys = F.pad(self.keys, (0, 0, 0, extra))
+            self.values = F.pad(self.values, (0, 0, 0, extra))
+        self.keys[:, :, self.length : end] = k
+        self.values[:, :, self.length : end] = v
+        self.length = end
+
+
+def causal(committed: int, rows: int, device: torch.device) -> Tensor:
+    """Rows see everything up to themselves: bool [rows, committed + rows]."""
+    seen = torch.ones(rows, committed + rows, dtype=torch.bool, device=device)
+    return seen.tril(committed)
+
+
+#: Outputs [1, f, d] of a level's rows: tokens [f], their parents' outputs [1, f, d], level from 1.
+Step = Callable[[Tensor, Tensor, int, Attend], Tensor]
+#: The best tokens after each row of [1, f, d].
+Rank = Callable[[Tensor], list[Children]]
+
+
+def draft_tree(
+    root: int,
+    hidden: Tensor,  # [1, 1, d] output of the last committed row, which has the root's embedding
+    cache: LayerCache,
+    shape: TreeShape,
+    step: Step,
+    rank: Rank,
+) -> CandidateTree:
+    """A tree grown by `shape.depth` passes, one a level; the cache is left as it was.
+
+    Drafted rows see all committed rows, their own ancestors and themselves.
+    """
+    committed, device = cache.length, hidden.device
+    seen = torch.zeros(1, 0, dtype=torch.bool, device=device)  # [rows above, rows drafted so far]
+    level = 0
+
+    def expand(ids: list[int], parents: list[int]) -> list[Children]:
+        nonlocal hidden, seen, level
+        level += 1
+        own = torch.eye(len(ids), dtype=torch.bool, device=device)
+        seen = torch.cat((seen[parents], own), dim=1)
+        mask = F.pad(seen, (committed, 0), value=True)
+        tokens = torch.tensor(ids, device=device)
+        hidden = step(tokens, hidden[:, parents], level, cache.attend(mask))
+        return rank(hidden)
+
+    tree = grow(root, rank(hidden)[0], expand, shape)
+    cache.length = committed
+    return tree
+
+
+def best_children(logits: Tensor, width: int) -> list[Children]:
+    """The `width` best tokens of every row of [f, V], in one copy to the host."""
+    precise = torch.promote_types(logits.dtype, torch.float32)
+    log_q = torch.log_softmax(logits, dim=-1, dtype=precise)
+    best = torch.topk(log_q, min(width, logits.shape[-1]), dim=-1)
+    rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    return [Children(ids, values) for ids, values in rows]

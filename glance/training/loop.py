@@ -1,0 +1,313 @@
+"""The loop that trains any head: learning rate search, steps until flat, checkpoints, export.
+
+In the folder of a run:
+
+    state.*         weights, optimizer and progress: the checkpoint
+    curve.*         what every validation found
+    head/           the head as it was at the last validation; with its card when it is finished
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+import time
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from glance.drafters.load import load_drafter
+from glance.heads.config import HeadError
+from glance.training.blocks import anchor_rows
+from glance.training.capture import Record
+from glance.training.corpus import Answers, Corpus
+from glance.training.curve import DRAFTING, write_curve
+from glance.training.optimizer import MuonAdamW
+from glance.training.plateau import Plateau
+from glance.training.recipe import Recipe
+from glance.training.replayed import Replayed, replay
+from glance.training.say import say
+
+SEED = 0
+PAGES_A_STEP = 8
+RATES = (1.5e-4, 5e-4, 1.5e-3, 4.5e-3)  # tried for every head; AdamW's, see MuonAdamW
+SEARCH_STEPS = 100  # of each trial
+SEARCH_SHARE = 0.2  # of a stage's time, at most, for all trials
+WARM_UP = 50  # steps
+SAVE_EVERY = 180.0  # seconds
+REPORT_EVERY = 15.0  # seconds
+
+
+@dataclass(slots=True)
+class Stage:
+    """One stage of a run, so far."""
+
+    answers: Answers
+    begun: float  # seconds of the run before it
+    tried: list[tuple[float, float]] = field(default_factory=list)  # rate, tau after its trial
+    rate: float = 0.0  # the best of them
+    steps: int = 0
+    plateau: Plateau = field(default_factory=Plateau)
+    ended: str = ""  # why, once it has
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a resumed run needs beside the weights."""
+
+    target_revision: str
+    answer_tokens: int  # of the corpus
+    seconds: float = 0.0  # spent so far
+    stages: list[Stage] = field(default_factory=list)
+    curve: list[dict[str, float | str]] = field(default_factory=list)
+    validation: str = ""  # what the last one found
+    start: str = ""  # folder of the head whose weights it began with
+    start_revision: str = ""  # hash of those weights
+
+    @property
+    def steps(self) -> int:
+        """Of all stages."""
+        return sum(stage.steps for stage in self.stages)
+
+
+class HeadTraining:
+    """One run: a recipe's head, its optimizer and its records.
+
+    Raises:
+        HeadError: no checkpoint to resume or one of another target or corpus, or no head to start
+            from or one of other shapes.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        corpus: Corpus,
+        folder: Path,
+        resume: bool = False,
+        start: Path | None = None,
+    ) -> None:
+        self.recipe = recipe
+        self.corpus = corpus
+        self.folder = folder
+        self.target = recipe.target
+        self.taps = recipe.taps(self.target)
+        self.progress = Progress(self.target.revision, corpus.tokens("greedy"))
+        self.optimizer = self._fresh_optimizer()
+        self._check_seconds = 0.0  # of the last validation
+        folder.mkdir(parents=True, exist_ok=True)
+        if resume:
+            self._load()
+        elif start:
+            self._start_from(start)
+        self._clock_began = time.monotonic() - self.progress.seconds
+        self._draw = random.Random(SEED + self.progress.steps)
+        recipe.generator.manual_seed(SEED + self.progress.steps)
+
+    @cached_property
+    def validation(self) -> list[Record]:
+        """Records that are never learned from."""
+        return self.corpus.validation()
+
+    def run(self, seconds: float) -> Path:
+        """Train until flat or until `seconds` are spent, resumed runs included.
+
+        Returns:
+            The folder of the head.
+
+        Raises:
+            HeadError: the time was up before the answers were there.
+        """
+        recipe, progress = self.recipe, self.progress
+        if "sampled" in recipe.stages:
+            self.corpus.sample(self.target, self.taps, seconds - progress.seconds)
+        for number, answers in enumerate(recipe.stages):
+            if number == len(progress.stages):
+                progress.stages.append(Stage(answers, begun=self._now()))
+            tokens = self.corpus.tokens(answers)
+            self._say(f"{len(self.corpus.pages)} pages, {tokens} answer tokens ({answers})")
+            if not progress.stages[number].ended:
+                self._teach(progress.stages[number], seconds * (number + 1) / len(recipe.stages))
+        return self.head
+
+    @property
+    def head(self) -> Path:
+        """Where the head is written."""
+        return self.folder / "head"
+
+    def _teach(self, stage: Stage, until: float) -> None:
+        """Search, then step, until it is flat or `until` seconds of the run."""
+        if not stage.tried:
+            self._search(stage, until)
+        plateau, said = stage.plateau, -math.inf
+        saved = self._now()
+        while not plateau.is_over() and (now := self._now()) + self._check_seconds < until:
+            factor = plateau.advance(stage.steps, (now - stage.begun) / (until - stage.begun))
+            loss = self.step(stage.answers, stage.rate * factor)
+            stage.steps += 1
+            if now - said > REPORT_EVERY:
+                said = now
+                self._say(f"step {stage.steps}  loss {loss:.3f}  {(until - now) / 60:.1f} min left")
+            if stage.steps >= plateau.next_check():
+                self._note(stage, stage.rate * factor, self.validate())
+                saved = now
+            elif now - saved > SAVE_EVERY:
+                self.save()
+                saved = now
+        if plateau.points[-1][0] < stage.steps:
+            self._note(stage, stage.rate * plateau.factor, self.validate())
+        gain = plateau.gain()
+        why = "flat" if plateau.is_over() else "the time was up"
+        if gain is not None:
+            why += f": tau gained {gain:.1%} over the last tenth of the steps"
+        stage.ended = why
+        self._say(f"{stage.answers}: {why}")
+        self.save()
+
+    def _search(self, stage: Stage, until: float) -> None:
+        """Short runs from the same weights, one a rate; go on from the best."""
+        weights = {name: p.detach().clone() for name, p in self.recipe.head.named_parameters()}
+        each, most = SEARCH_SHARE * (until - stage.begun) / len(RATES), SEARCH_STEPS
+        found: tuple[Replayed, dict[str, Tensor]] | None = None
+        for rate in RATES:
+            self._restore(weights)
+            begun, steps = self._now(), 0
+            # the first trial may run out of time; the others get as many steps
+            while steps < most and (stage.tried or steps == 0 or self._now() - begun < each):
+                self.step(stage.answers, rate * min(1.0, (steps + 1) / WARM_UP))
+                steps += 1
+            most, result = steps, self.validate()
+            stage.tried.append((rate, result.tau))
+            self._say(f"learning rate {rate:g}: tau {result.tau:.3f} after {steps} steps")
+            if found is None or result.tau > found[0].tau:
+                found, stage.rate = (result, self._snapshot()), rate
+        assert found is not None
+        self._restore(found[1])
+        self.recipe.write(self.head)
+        stage.steps = most
+        self._note(stage, stage.rate, found[0])
+
+    def step(self, answers: Answers, rate: float) -> float:
+        """One update; the loss."""
+        numbers = self._draw.choices(list(self.corpus.pages), k=PAGES_A_STEP)
+        drawn = [self.corpus.load(answers, number) for number in numbers]
+        records = [r.tapped(self.taps) for r in drawn if len(anchor_rows(r.answer, r.segments))]
+        if not records:
+            raise HeadError(f"{self.target.name} answers with single tokens: nothing to learn.")
+        with torch.autocast(self.target.device.type, dtype=torch.bfloat16):
+            loss = self.recipe.loss(records, answers)
+        self.optimizer.step(loss, [rate])
+        return loss.item()
+
+    def validate(self) -> Replayed:
+        """Write the head, load it as a drafter does, and replay rounds on validation pages."""
+        begun = time.monotonic()
+        self.recipe.write(self.head)
+        drafter = load_drafter(self.recipe.name, self.target, self.head)
+        assert drafter is not None
+        result = replay(drafter, self.target, self.validation)
+        self._check_seconds = time.monotonic() - begun
+        return result
+
+    def _note(self, stage: Stage, rate: float, result: Replayed) -> None:
+        """Add a validation to the curve; save."""
+        progress = self.progress
+        stage.plateau.points.append((stage.steps, result.tau))
+        progress.validation = str(result)
+        progress.curve.append(
+            {
+                "minutes": round(self._now() / 60, 2),
+                "answers": stage.answers,
+                "steps": stage.steps,
+                "rate": rate,
+                "tau": round(result.tau, 4),
+            }
+        )
+        self._say(f"step {stage.steps}  validation {result}")
+        lines = "".join(json.dumps(point) + "\n" for point in progress.curve)
+        (self.folder / "curve.jsonl").write_text(lines, encoding="utf-8")
+        write_curve(self.folder, DRAFTING)
+        for name in ("curve.jsonl", "curve.svg"):
+            shutil.copy(self.folder / name, self.head)
+        self.save()
+
+    def _now(self) -> float:
+        return time.monotonic() - self._clock_began
+
+    def _say(self, text: str) -> None:
+        say(f"{self.recipe.name}: {text}")
+
+    # --- checkpoint: plain tensors and JSON
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        self.progress.seconds = self._now()
+        partial = self.folder / "state.partial"
+        save_file({**self._snapshot(), **self._buffers()}, partial)
+        partial.replace(self.folder / "state.safetensors")
+        text = json.dumps(asdict(self.progress), indent=2)
+        (self.folder / "state.json").write_text(text + "\n", encoding="utf-8")
+
+    def _load(self) -> None:
+        try:
+            raw = json.loads((self.folder / "state.json").read_text(encoding="utf-8"))
+            tensors = load_file(self.folder / "state.safetensors")
+        except (OSError, ValueError) as error:
+            raise HeadError(f"There is no checkpoint to resume in {self.folder}.") from error
+        progress = Progress(**{**raw, "stages": [_stage(each) for each in raw["stages"]]})
+        if progress.target_revision != self.target.revision:
+            raise HeadError(
+                f"The checkpoint was trained on target {progress.target_revision}, "
+                f"not {self.target.revision}: start afresh in another folder."
+            )
+        if progress.answer_tokens != self.progress.answer_tokens:
+            raise HeadError(
+                f"The checkpoint in {self.folder} was trained on other answers: start afresh."
+            )
+        self.progress = progress
+        for name, buffer in self._buffers().items():
+            buffer.copy_(tensors[name])
+        self._restore(tensors)
+
+    def _start_from(self, folder: Path) -> None:
+        head, given = self.recipe.head, self.recipe.read(folder)
+        shapes, found = (
+            {name: tensor.shape for name, tensor in each.state_dict().items()}
+            for each in (head, given)
+        )
+        differ = [name for name in sorted(shapes | found) if shapes.get(name) != found.get(name)]
+        if differ:
+            raise HeadError(
+                f"A head for {self.target.name} cannot start from {folder}: "
+                f"{', '.join(differ[:3])} would have another shape."
+            )
+        head.load_state_dict(given.state_dict())
+        self.progress.start, self.progress.start_revision = str(folder), head.revision()
+
+    def _buffers(self) -> dict[str, Tensor]:
+        return dict(self.recipe.head.named_buffers())
+
+    def _snapshot(self) -> dict[str, Tensor]:
+        return self.optimizer.tensors(self.recipe.head.named_parameters())
+
+    def _restore(self, tensors: dict[str, Tensor]) -> None:
+        """Weights, and the optimizer's state where `tensors` have any."""
+        self.optimizer = self._fresh_optimizer()
+        self.optimizer.load(self.recipe.head.named_parameters(), tensors)
+
+    def _fresh_optimizer(self) -> MuonAdamW:
+        return MuonAdamW([list(self.recipe.head.parameters())], layers=self.recipe.layers())
+
+
+def _stage(raw: dict[str, Any]) -> Stage:
+    """JSON knows no tuples."""
+    plateau = Plateau(**raw["plateau"])
+    plateau.points = [(steps, tau) for steps, tau in plateau.points]
+    tried = [(rate, tau) for rate, tau in raw["tried"]]
+    return Stage(**{**raw, "tried": tried, "plateau": plateau})

@@ -1,0 +1,65 @@
+"""When to lower the learning rate and when to stop, from validation points. Pure.
+
+A level of the rate is kept until validation gains little; then the next, lower one is tried, and
+after the last of them training ends. Where the time is running out the levels follow anyway.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+SHARE = 0.1  # of the steps, over which a gain counts
+LITTLE = 0.01  # gain, as a share of tau
+LEAST_STEPS = 500  # before that nothing is called flat: some heads take their time to begin
+CHECK_STEPS = 100  # at least, from one validation to the next
+LEVELS = (1.0, 0.25, 0.06)  # of the learning rate
+#: share of the time after which the rate is at each level, whatever validation says
+LATEST = (0.0, 0.75, 0.9)
+
+
+@dataclass(slots=True)
+class Plateau:
+    """What is known so far."""
+
+    points: list[tuple[int, float]] = field(default_factory=list)  # steps and tau, ascending
+    level: int = 0
+    lowered: int = 0  # steps when the level last changed
+
+    def next_check(self) -> int:
+        """Steps at which to validate next: SHARE of the steps later."""
+        steps = self.points[-1][0] if self.points else 0
+        return max(steps + CHECK_STEPS, math.ceil(steps / (1 - SHARE)))
+
+    def gain(self) -> float | None:
+        """Of tau over the last SHARE of the steps, or over more where no point is there."""
+        if not self.points:
+            return None
+        steps, tau = self.points[-1]
+        before = [point for point in self.points if point[0] <= (1 - SHARE) * steps]
+        return tau / before[-1][1] - 1 if before else None
+
+    def is_flat(self) -> bool:
+        """Whether tau gains little, at the level as it is."""
+        steps, gain = self.points[-1][0] if self.points else 0, self.gain()
+        if gain is None or steps < LEAST_STEPS or self.lowered > (1 - SHARE) * steps:
+            return False
+        return gain < LITTLE
+
+    def advance(self, steps: int, spent: float) -> float:
+        """Go on to the next level if it is time, after `spent` (0 to 1) of it; the level's factor.
+
+        Time passes between validations too, so this is for every step.
+        """
+        if self.level + 1 < len(LEVELS) and (self.is_flat() or spent > LATEST[self.level + 1]):
+            self.level, self.lowered = self.level + 1, steps
+        return self.factor
+
+    @property
+    def factor(self) -> float:
+        """Of the learning rate, at the level as it is."""
+        return LEVELS[self.level]
+
+    def is_over(self) -> bool:
+        """Whether there is no more to gain."""
+        return self.level == len(LEVELS) - 1 and self.is_flat()

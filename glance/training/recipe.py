@@ -1,0 +1,107 @@
+"""Recipe: what training must know of a kind of head. One short file each beside this one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from glance.targets.base import Target
+from glance.training.blocks import anchor_rows
+from glance.training.capture import Record
+from glance.training.corpus import Answers, Corpus
+
+QUESTIONS_A_PAGE = 3  # a step, of heads that learn from every token of an answer
+
+
+class Recipe(ABC):
+    """A head for a target, and how it learns.
+
+    Attributes:
+        name: of the drafter that the head belongs to.
+        title: of the head's card.
+        stages: the answers that it learns from, in order; every kind of head gets as many tokens.
+        head: random weights, float32.
+        generator: every draw of the losses comes from it.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    stages: ClassVar[tuple[Answers, ...]] = ("greedy",)
+    head: Any  # the module of the kind
+
+    def __init__(self, target: Target, corpus: Corpus) -> None:
+        self.target = target
+        self.head = self.build(corpus).to(target.device)
+        self.generator = torch.Generator()
+
+    @classmethod
+    @abstractmethod
+    def taps(cls, target: Target) -> tuple[int, ...]:
+        """Layer ids of the features that it learns from, ascending."""
+
+    @abstractmethod
+    def build(self, corpus: Corpus) -> nn.Module:
+        """The head, on the CPU.
+
+        Raises:
+            HeadError: there can be none for this target.
+        """
+
+    @abstractmethod
+    def layers(self) -> Iterable[nn.Module]:
+        """What the head is made of; Muon takes the matrices."""
+
+    @abstractmethod
+    def loss(self, records: Sequence[Record], answers: Answers) -> Tensor:
+        """Of records with `taps` that have at least one root each, in a stage of these answers."""
+
+    @abstractmethod
+    def write(self, folder: Path) -> None:
+        """Write the head in the method's own layout, in bfloat16."""
+
+    @abstractmethod
+    def read(self, folder: Path) -> nn.Module:
+        """What `write` wrote, for this target or another.
+
+        Raises:
+            HeadError: there is no such head.
+        """
+
+
+def some_questions(record: Record, generator: torch.Generator) -> Record:
+    """A few of a page's questions, those with long answers likelier: a draw of the tokens.
+
+    Of a record with a root; questions without one are left out.
+    """
+    rows = anchor_rows(record.answer, record.segments)
+    roots = torch.bincount(record.segments[rows], minlength=len(record.tasks) + 1)
+    most = min(QUESTIONS_A_PAGE, int((roots > 0).sum()))
+    drawn = torch.multinomial(roots.float(), most, generator=generator)
+    return record.asked(drawn.sort().values.tolist())
+
+
+def layer_sizes(target: Target) -> dict[str, Any]:
+    """Arguments of SequentialConfig for a layer like the target's own."""
+    text = target.model.config.get_text_config()
+    return {
+        "hidden_size": target.hidden_size,
+        "intermediate_size": text.intermediate_size,
+        "num_attention_heads": text.num_attention_heads,
+        "num_key_value_heads": text.num_key_value_heads,
+        "head_dim": getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads,
+        "vocab_size": target.vocab_size,
+        "num_target_layers": target.num_layers,
+        "max_position_embeddings": target.max_context,
+        "rope_theta": float(rope_parameters(target).get("rope_theta", 10_000.0)),
+        "target_revision": target.revision,
+    }
+
+
+def rope_parameters(target: Target) -> dict[str, Any]:
+    """What the target's config says of its rotary positions."""
+    return getattr(target.model.config.get_text_config(), "rope_parameters", None) or {}

@@ -1,0 +1,82 @@
+"""The ViSpec head's recipe: two stages, the second on sampled answers and on own guesses too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from glance.heads.formats_vispec import read_vispec, write_vispec
+from glance.heads.vispec import Layout, ViSpecConfig, ViSpecHead, image_spans, lay_out
+from glance.targets.base import Target
+from glance.training.capture import Record
+from glance.training.corpus import Answers, Corpus
+from glance.training.eagle2 import noisy
+from glance.training.recipe import Recipe, layer_sizes, some_questions
+from glance.training.streams import Stream, streams
+from glance.training.vispec import first_loss, rollout, trained_rows, two_rollouts, vispec_loss
+from glance.types import INPUT
+
+
+class ViSpecRecipe(Recipe):
+    """EAGLE-2 with one row an image and a global vector.
+
+    The second stage has the question with the longest answer of every page, sampled, and the first
+    has the rest. ViSpec's own first stage is text alone; here there is none without a page.
+    """
+
+    name = "vispec"
+    title = "ViSpec head"
+    stages = ("rest", "sampled")
+
+    @classmethod
+    def taps(cls, target: Target) -> tuple[int, ...]:
+        return INPUT, target.num_layers - 1
+
+    def build(self, corpus: Corpus) -> nn.Module:
+        sizes = layer_sizes(self.target)
+        sizes["num_key_value_heads"] = sizes["num_attention_heads"]
+        first: Any = self.target.family.text_layers(self.target.model)[0]
+        bias = first.self_attn.q_proj.bias is not None  # configs do not always say so
+        return ViSpecHead(ViSpecConfig(**sizes, attention_bias=bias))
+
+    def layers(self) -> Iterable[nn.Module]:
+        return self.head.layers, self.head.imadpt
+
+    def loss(self, records: Sequence[Record], answers: Answers) -> Tensor:
+        target, two = self.target, answers == "sampled"
+        guessed: list[Tensor] = []  # [rows, d]
+        states: list[Tensor] = []  # [rows, d]
+        for record in records:
+            sight = None
+            for stream in streams(some_questions(record, self.generator), target):
+                layout = self._layout(stream)
+                if sight is None:  # the images are the page's, so all its questions share it
+                    sight = self.head.see(stream.embeds, layout.spans)
+                features = noisy(stream.states[None], self.generator)[0]
+                rollouts: tuple[Tensor, ...]
+                if two:
+                    rollouts = two_rollouts(self.head, stream.embeds, features, layout, sight)
+                else:
+                    own = features[layout.places]
+                    rollouts = (rollout(self.head, stream.embeds, own, layout, sight),)
+                rows = trained_rows(layout, stream.roots)
+                guessed += [each[rows] for each in rollouts]
+                states += [stream.states[stream.roots]] * len(rollouts)
+        guess, true = torch.cat(guessed), torch.cat(states)
+        logits, wanted = target.lm_head(guess), target.lm_head(true)
+        return vispec_loss(logits, wanted) if two else first_loss(guess, true, logits, wanted)
+
+    def _layout(self, stream: Stream) -> Layout:
+        image = self.target.model.config.image_token_id
+        spans = image_spans(stream.ids.tolist(), image, stream.moments)
+        return lay_out(len(stream.states), spans, self.head.config.adaptor, stream.ids.device)
+
+    def write(self, folder: Path) -> None:
+        write_vispec(self.head, folder)
+
+    def read(self, folder: Path) -> nn.Module:
+        return read_vispec(folder, self.target.num_layers)

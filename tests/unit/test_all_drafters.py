@@ -1,0 +1,184 @@
+"""Every registered drafter through `audit` and `bench`, with heads of random weights on disk.
+
+Run: python -m pytest tests/unit/test_all_drafters.py
+"""
+
+import json
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+import torch
+
+from glance.cli.main import main
+from glance.clock import FakeClock
+from glance.drafters.load import NAMES, PLAIN
+from glance.drafters.presets import PAPER
+from glance.heads.block import BlockHead
+from glance.heads.config import HeadConfig
+from glance.heads.formats import write_head
+from glance.heads.formats_eagle import write_eagle2, write_eagle3
+from glance.heads.formats_hivis import write_hivis
+from glance.heads.formats_vispec import write_vispec
+from glance.heads.hivis import HiViSConfig, HiViSHead
+from glance.heads.medusa import MedusaConfig, MedusaHead, write_medusa
+from glance.heads.vispec import ViSpecConfig, ViSpecHead
+from glance.profiling import measure_costs
+from glance.targets.base import Target
+from glance.targets.embedded import FIRST_CHARACTER, VOCABULARY, build_model, build_processor
+from glance.targets.load import make_target
+from tests.eagle_heads import drawn, eagle2_head, eagle3_head, sizes
+
+DRAFTING = [name for name in NAMES if name != PLAIN]
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Target:
+    """A target with random weights that reads pages and whose text varies."""
+    torch.manual_seed(0)
+    model = build_model(layers=3, width=64, vision_layers=1)
+    with torch.no_grad():
+        for weights in model.parameters():
+            if weights.dim() > 1:
+                weights.copy_(torch.randn_like(weights) * 1.5 / weights[0].numel() ** 0.5)
+        model.get_input_embeddings().weight.mul_(8.0)
+    head = torch.randn(VOCABULARY, 64) / 8
+    head[:FIRST_CHARACTER] = 0.0
+    model.lm_head.weight = torch.nn.Parameter(head)
+    return make_target("tiny", model, processor=build_processor())
+
+
+@pytest.fixture
+def heads(tiny: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The target in place of the shipped one, and a folder with a head for it a drafter."""
+    folder = tmp_path / "models"
+    common = sizes(tiny)
+    block = HeadConfig(
+        **common,
+        num_hidden_layers=1,
+        mask_token_id=8,
+        target_layer_ids=(0, 1, 2),
+        block_size=8,
+    )
+    medusa = MedusaConfig(64, tiny.vocab_size, tiny.num_layers, target_revision=tiny.revision)
+    made = {
+        "glance": (BlockHead(block), write_head),
+        "eagle3": (eagle3_head(tiny), write_eagle3),
+        "eagle2": (eagle2_head(tiny), write_eagle2),
+        "medusa": (MedusaHead(medusa), write_medusa),
+        "vispec": (ViSpecHead(ViSpecConfig(**common)), write_vispec),
+        "hivis": (HiViSHead(HiViSConfig(**common)), write_hivis),
+    }
+    assert {*made, "glance-chain", "ngram"} == set(DRAFTING)
+    for name, (head, write) in made.items():
+        drawn(head)
+        write(head, folder / name)
+    monkeypatch.setattr("glance.drafters.load.MODELS", folder)
+    monkeypatch.setattr("glance.targets.load.load_target", lambda _: tiny)
+    return folder
+
+
+@pytest.mark.usefixtures("heads")
+def test_audit_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = tmp_path / "audit.json"
+    options = ["--n", "2", "--max-tokens", "22", "--json", str(result)]
+    assert main(["audit", "--drafters", "all", *options]) == 0
+    said = capsys.readouterr()
+    assert "left out" not in said.err
+    saved = json.loads(result.read_text("utf-8"))
+    assert [row["lane"] for row in saved["rows"]] == ["control", PLAIN, *DRAFTING]
+    assert all(row["identical"] == row["prompts"] == 2 for row in saved["rows"])
+
+
+def test_what_has_no_head_is_left_out_by_all_and_refused_by_name(
+    heads: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = (heads / "medusa").rename(tmp_path / "elsewhere")
+    for name in ("glance", "vispec"):
+        rmtree(heads / name)
+    options = ["audit", "--n", "1", "--max-tokens", "2", "--head", f"medusa={elsewhere}"]
+    assert main(options) == 0
+    said = capsys.readouterr()
+    assert "no head for them here: glance, glance-chain, vispec\n" in said.err
+    lanes = [line.split()[0] for line in said.out.splitlines()[2:-1]]
+    assert lanes == ["eagle3", "eagle2", "medusa", "hivis", "ngram"]
+    assert main([*options, "--drafters", "glance-chain"]) == 2
+    refusal = capsys.readouterr().err
+    assert "No head for glance-chain ships with this" in refusal
+    assert refusal.endswith("--head glance=FOLDER.\n")
+
+
+@pytest.mark.usefixtures("heads")
+def test_search_then_bench_all(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = tmp_path / "results" / "presets.json"
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr("glance.bench_search.FOUND", found)
+    monkeypatch.setattr("glance.bench_search.DEPTHS", (1, 2))
+    monkeypatch.setattr("glance.cli.bench.cores", lambda: 1)
+
+    def measured(*given):
+        return measure_costs(*given, clock=FakeClock(), repeats=1)
+
+    monkeypatch.setattr("glance.profiling.measure_costs", measured)
+    monkeypatch.setattr("glance.bench.measure_costs", measured)
+    options = ["bench", "--n", "1", "--tasks", "docvqa", "--max-tokens", "5"]
+    assert main([*options, "--search"]) == 0
+    table = capsys.readouterr().out.splitlines()[1:-1]
+    assert [line.split()[0] for line in table] == DRAFTING
+    saved = json.loads(found.read_text("utf-8"))
+    assert (saved["split"], saved["n"], saved["tasks"]) == ("validation", 1, ["docvqa"])
+    presets = saved["presets"]
+    assert list(presets) == DRAFTING
+    growing = {name for name, one in presets.items() if one["depth"]}
+    assert growing == {"eagle3", "eagle2", "vispec", "hivis"}
+
+    result = tmp_path / "bench.json"
+    assert main([*options, "--json", str(result), "--widths", "3", "63"]) == 0
+    said = capsys.readouterr()
+    assert "no best setting" not in said.err
+    saved = json.loads(result.read_text("utf-8"))
+    by_name = {one["name"]: one for one in saved["drafters"]}
+    expected = {name: [name, f"{name}-best"] for name in DRAFTING}
+    expected["eagle3"].append("eagle3-chain")
+    assert list(by_name) == [lane for lanes in expected.values() for lane in lanes]
+    for name, preset in PAPER.items():
+        own = by_name[name]
+        assert (own["setting"], own["node_budget"]) == ("paper", preset.node_budget)
+        assert (own["depth"], own["width"]) == (preset.depth, preset.width)
+    for name in DRAFTING:
+        own = by_name[f"{name}-best"]
+        assert (own["drafter"], own["setting"]) == (name, "best")
+        assert own["node_budget"] == presets[name]["node_budget"]
+        assert own["depth"] == presets[name]["depth"]
+    rows = {row["drafter"]: row for row in saved["rows"]}
+    assert list(rows) == ["bare", PLAIN, "generate", *by_name, "oracle"]
+    assert saved["mismatches"] == []
+    assert rows["eagle3"]["nodes"] == 59.0
+    assert rows["eagle3-chain"]["nodes"] == 4.0
+    assert rows["vispec"]["nodes"] == 29.0
+    assert [one["task"] for one in saved["matched"]] == ["docvqa", "pooled"]
+    assert "tau of glance over that of eagle3-chain, 63 nodes at most" in said.out
+    assert "the pooled ratio is 2.73" in said.out
+    assert [one["budget"] for one in saved["widths"]] == [3, 63]
+
+
+@pytest.mark.usefixtures("heads")
+def test_equal_node_budgets_and_a_grown_tree_beside_its_chain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr("glance.cli.bench.cores", lambda: 1)
+    result = tmp_path / "bench.json"
+    options = ["--n", "1", "--tasks", "docvqa", "--max-tokens", "4", "--json", str(result)]
+    options += ["--drafters", "eagle3", "glance", "--budget", "70", "--widths", "2", "80"]
+    assert main(["bench", *options]) == 0
+    saved = json.loads(result.read_text("utf-8"))
+    rows = {row["drafter"]: row for row in saved["rows"]}
+    assert rows["eagle3"]["nodes"] == rows["glance"]["nodes"] == 70.0
+    assert {one["setting"] for one in saved["drafters"]} == {"given"}
+    assert [one["budget"] for one in saved["widths"]] == [2, 80]
+    assert saved["matched"] == []

@@ -1,0 +1,377 @@
+"""Training of every kind of head: the search, the steps, the checkpoint, the folder.
+
+Run: python -m pytest tests/unit/test_training_loop.py
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from glance.cli.main import HEADS
+from glance.config import DecodeConfig
+from glance.decode import Decoder
+from glance.drafters.load import load_drafter
+from glance.heads.config import HeadError
+from glance.sampling import Sampler
+from glance.targets.base import Target
+from glance.training import corpus as gathered
+from glance.training import loop
+from glance.training.capture import answer_page, save_record
+from glance.training.card import card
+from glance.training.corpus import Corpus, record_path
+from glance.training.loop import HeadTraining
+from glance.training.plateau import Plateau
+from glance.training.recipe import Recipe
+from glance.training.recipe_glance import block_taps
+from glance.training.recipes import RECIPES, all_taps
+from glance.training.replayed import Replayed, replay
+from tests import tiny_models
+from tests.training_records import questions
+
+FAMILY = "qwen3_vl"
+TOKENS = 24  # of an answer
+NO_TIME = -1.0  # seconds: the search alone
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (
+        ("PAGES_A_STEP", 1),
+        ("SEARCH_STEPS", 2),
+        ("RATES", (1e-3, 3e-3)),
+        ("WARM_UP", 1),
+    ):
+        monkeypatch.setattr(loop, name, value)
+    monkeypatch.setattr(gathered, "VALIDATION_PAGES", 1)
+    # three layers are too few for the rule
+    monkeypatch.setattr("glance.training.recipe_eagle3.eagle3_taps", lambda _layers: (0, 1, 2))
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Target]:
+    tiny = tiny_models.target(FAMILY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiny, "revision", "tiny")
+        patch.setattr(tiny.tokenizer, "mask_token_id", tiny_models.VOCAB - 1, raising=False)
+        yield tiny
+
+
+@pytest.fixture(scope="module")
+def corpus(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """One page of three questions, to learn by heart; validation asks the same."""
+    folder, taps = tmp_path_factory.mktemp("answers"), (-1, 0, 1, 2)
+    prompts = questions((8, 3, 5))
+    record = answer_page(target, prompts, ["docvqa"] * 3, taps, TOKENS)
+    for split in ("train", "validation"):
+        save_record(record, record_path(folder, split, 0))
+    sampler = Sampler(1.0, seed=0)
+
+    def draw(logits: Tensor) -> Tensor:
+        return torch.tensor([sampler.pick(row) for row in logits])
+
+    drawn = answer_page(target, prompts[:1], ["docvqa"], (-1, 2), TOKENS - 5, draw)
+    save_record(drawn, record_path(folder, "sampled", 0))
+    answers = record.ids[record.answer].tolist()
+    made = Corpus(folder, "tiny", {0: len(answers)}, dict(Counter(answers)), seconds=60.0)
+    made.sample(target, (-1, 2), seconds=0.0)  # it is there already
+    return made
+
+
+def training(target: Target, corpus: Corpus, folder: Path, name: str, **how) -> HeadTraining:
+    torch.manual_seed(0)
+    return HeadTraining(RECIPES[name](target, corpus), corpus, folder, **how)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_kind_of_head_gets_as_many_answer_tokens(corpus: Corpus, name: str) -> None:
+    total = sum(
+        int(corpus.load(answers, page).answer.sum())
+        for answers in RECIPES[name].stages
+        for page in corpus.pages
+    )
+    assert total == corpus.tokens("greedy") == 3 * TOKENS
+    assert total == sum(corpus.tokens(answers) for answers in RECIPES[name].stages)
+
+
+def test_the_sampled_answers_take_the_place_of_greedy_tokens(corpus: Corpus) -> None:
+    assert RECIPES["vispec"].stages == ("rest", "sampled")
+    assert corpus.sampled == {0: TOKENS - 5}
+    rest, sampled = corpus.load("rest", 0), corpus.load("sampled", 0)
+    assert torch.bincount(rest.segments[rest.answer]).tolist() == [0, 5, TOKENS, TOKENS]
+    assert int(sampled.answer.sum()) == TOKENS - 5
+
+
+def test_the_command_line_knows_every_recipe(target: Target) -> None:
+    assert tuple(RECIPES) == HEADS
+    assert all(name == recipe.name for name, recipe in RECIPES.items())
+    assert all_taps(target) == (-1, 0, 1, 2)
+    for recipe in RECIPES.values():
+        taps = recipe.taps(target)
+        assert list(taps) == sorted(set(taps))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_head_learns_a_page_by_heart_and_drafts_it(
+    target: Target, corpus: Corpus, tmp_path: Path, name: str
+) -> None:
+    """End to end: were training and drafting shifted against each other, tau would stay at 1."""
+    run = training(target, corpus, tmp_path, name)
+    assert run.validate().tau < 1.6
+    for _ in range(80):
+        loss = run.step("greedy", 3e-3)
+    assert loss == loss
+    result = run.validate()
+    assert result.rounds.total() < 3 * (TOKENS - 1)
+    assert result.tau > 2.2
+
+    drafter = load_drafter(name, target, run.head)
+    assert drafter is not None
+    ask = questions((8, 3, 5))[1]
+    config = DecodeConfig(max_new_tokens=2 * TOKENS)
+    plain = Decoder(target, None, config).generate(ask)
+    drafted = Decoder(target, drafter, config).generate(ask)
+    assert drafted.ids == plain.ids
+    assert drafted.stats["tau"] > 1.2
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_run_writes_a_head_with_card_and_curve(
+    target: Target, corpus: Corpus, tmp_path: Path, name: str
+) -> None:
+    run = training(target, corpus, tmp_path, name)
+    before = {n: p.clone() for n, p in run.recipe.head.named_parameters()}
+    folder = run.run(NO_TIME)
+    assert all(not torch.equal(p, before[n]) for n, p in run.recipe.head.named_parameters())
+    assert load_drafter(name, target, folder) is not None
+    curve = [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
+    assert [point["answers"] for point in curve] == list(RECIPES[name].stages)
+    assert (folder / "curve.svg").read_text().startswith("<svg")
+    text = card(run, "python -m glance train head --all")
+    parameters = sum(p.numel() for p in before.values())
+    for words in (
+        f"{parameters:,}",
+        "random weights",
+        "1 generated training pages",
+        f"| answer tokens | {3 * TOKENS}",
+        "0.001 | 0.003",
+        "the time was up",
+        run.progress.validation,
+        "`tiny`",
+        "`python -m glance train head --all`",
+    ):
+        assert words in text
+    raw = json.loads((folder / "config.json").read_text())
+    assert raw["target_revision"] == "tiny"
+
+
+class Scripted(HeadTraining):
+    """Validation says what the test wants, by the rate of the last step."""
+
+    taus: dict[float, float]
+    rates: list[float]
+
+    def step(self, answers, rate: float) -> float:
+        self.rates.append(rate)
+        return super().step(answers, rate)
+
+    def validate(self) -> Replayed:
+        self.recipe.write(self.head)
+        tau = self.taus[self.rates[-1]]
+        return Replayed(Counter(docvqa=round(1000 * tau)), Counter(docvqa=1000))
+
+
+def scripted(target: Target, corpus: Corpus, folder: Path, taus: dict[float, float], **how):
+    torch.manual_seed(0)
+    run = Scripted(RECIPES["medusa"](target, corpus), corpus, folder, **how)
+    run.taus, run.rates = taus, []
+    return run
+
+
+def test_the_search_goes_on_from_the_best_rate(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "RATES", (1e-4, 1e-3, 1e-2))
+    run = scripted(target, corpus, tmp_path, {1e-4: 1.1, 1e-3: 1.9, 1e-2: 1.5})
+    after: dict[float, Tensor] = {}
+    step = run.step
+
+    def watched(answers, rate: float) -> float:
+        loss = step(answers, rate)
+        after[rate] = run.recipe.head[0][0].linear.weight.detach().clone()
+        return loss
+
+    monkeypatch.setattr(run, "step", watched)
+    run.run(NO_TIME)
+    [stage] = run.progress.stages
+    assert run.rates == [1e-4, 1e-3, 1e-2]  # one step each, as there is no time
+    assert stage.tried == [(1e-4, 1.1), (1e-3, 1.9), (1e-2, 1.5)]
+    assert stage.rate == 1e-3
+    assert torch.equal(run.recipe.head[0][0].linear.weight, after[1e-3])
+    assert stage.plateau.points == [(1, 1.9)]
+
+
+def test_training_ends_when_validation_is_flat(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glance.training.plateau.CHECK_STEPS", 2)
+    monkeypatch.setattr("glance.training.plateau.LEAST_STEPS", 6)
+
+    class Always(dict):
+        def __missing__(self, rate: float) -> float:
+            return 2.0
+
+    run = scripted(target, corpus, tmp_path, Always())
+    run.run(seconds=1000.0)
+    [stage] = run.progress.stages
+    assert stage.ended.startswith("flat: tau gained 0.0%")
+    assert stage.plateau.is_over()
+    assert 6 <= stage.steps < 40
+    assert run.rates[-1] < 0.1 * stage.rate
+    assert len(run.progress.curve) == len(stage.plateau.points)
+
+
+def test_an_interrupted_run_goes_on_where_it_was_saved(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glance.training.plateau.CHECK_STEPS", 3)
+    monkeypatch.setattr("glance.training.plateau.LEAST_STEPS", 9)
+    first = training(target, corpus, tmp_path, "eagle3")
+    monkeypatch.setattr(first, "validate", lambda: Replayed(Counter(a=3), Counter(a=2)))
+    step, saved = first.step, {}
+
+    def interrupted(answers, rate: float) -> float:
+        if first.progress.steps == 5:  # the last checkpoint has these
+            saved.update(first._snapshot())
+            raise KeyboardInterrupt
+        return step(answers, rate)
+
+    monkeypatch.setattr(first, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        first.run(seconds=1000.0)
+    again = training(target, corpus, tmp_path, "eagle3", resume=True)
+    assert again.progress.stages[0].steps == 5
+    assert again.progress.stages[0].tried == first.progress.stages[0].tried
+    assert again.progress.seconds > 0
+    restored = again._snapshot()
+    assert restored.keys() == saved.keys()
+    assert any(name.endswith("#momentum_buffer") for name in saved)
+    assert all(torch.equal(tensor, restored[name]) for name, tensor in saved.items())
+
+    monkeypatch.setattr(again, "validate", lambda: Replayed(Counter(a=3), Counter(a=2)))
+    again.run(seconds=1000.0)
+    assert again.progress.stages[0].steps > 5
+    assert again.progress.stages[0].ended.startswith("flat")
+    steps = again.progress.steps
+    finished = training(target, corpus, tmp_path, "eagle3", resume=True)
+    finished.run(seconds=1000.0)
+    assert finished.progress.steps == steps
+
+
+def test_what_cannot_be_resumed_is_refused(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(HeadError, match="no checkpoint"):
+        training(target, corpus, tmp_path, "medusa", resume=True)
+    training(target, corpus, tmp_path, "medusa").save()
+    fewer = Corpus(corpus.folder, "tiny", {0: 5}, corpus.counts, seconds=1.0)
+    with pytest.raises(HeadError, match="other answers"):
+        training(target, fewer, tmp_path, "medusa", resume=True)
+    monkeypatch.setattr(target, "revision", "another")
+    with pytest.raises(HeadError, match="trained on target tiny"):
+        training(target, corpus, tmp_path, "medusa", resume=True)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_run_starts_from_a_head_made_for_another_target(
+    target: Target, corpus: Corpus, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target, "revision", "another")
+    given: Recipe = RECIPES[name](target, corpus)
+    given.write(tmp_path / "given")
+    monkeypatch.setattr(target, "revision", "tiny")
+    run = training(target, corpus, tmp_path / "run", name, start=tmp_path / "given")
+    revision = run.recipe.read(tmp_path / "given").revision()
+    assert run.recipe.head.revision() == revision
+    run.save()
+    resumed = training(target, corpus, tmp_path / "run", name, resume=True)
+    resumed.progress.stages = [loop.Stage("greedy", 0.0)]
+    text = card(resumed, "train")
+    assert f"the head with weights `{revision}`" in text
+    assert f"`train --start {tmp_path / 'given'}`" in text
+
+
+def test_a_start_of_another_shape_is_refused(
+    target: Target, corpus: Corpus, tmp_path: Path
+) -> None:
+    RECIPES["vispec"](target, corpus).write(tmp_path / "given")
+    with pytest.raises(HeadError, match=r"imadpt\.k_proj\.weight"):
+        training(target, corpus, tmp_path, "eagle2", start=tmp_path / "given")
+    with pytest.raises(HeadError, match="no head"):
+        training(target, corpus, tmp_path, "eagle2", start=tmp_path / "nowhere")
+
+
+def test_answers_of_another_target_are_refused(corpus: Corpus) -> None:
+    foreign = Corpus(corpus.folder, "another", corpus.pages, corpus.counts, seconds=1.0)
+    with pytest.raises(HeadError, match="answers of target tiny"):
+        foreign.load("greedy", 0)
+
+
+def test_a_small_target_can_have_no_eagle3_head(
+    target: Target, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(target, "revision", "tiny")
+    assert RECIPES["eagle3"].taps(target) == (0, 1, 2)
+    with pytest.raises(HeadError, match="strictly increasing"):
+        RECIPES["eagle3"](target, corpus)
+
+
+def test_the_draft_vocabulary_is_that_of_the_answers(target: Target, corpus: Corpus) -> None:
+    head = RECIPES["eagle3"](target, corpus).head
+    assert head.token_ids().tolist() == sorted(corpus.counts)
+    assert len(corpus.counts) < target.vocab_size
+
+
+def test_replay_runs_the_drafter_as_decoding_does(
+    target: Target, corpus: Corpus, tmp_path: Path
+) -> None:
+    """Rounds replayed are the rounds of the decoder on the same question."""
+    run = training(target, corpus, tmp_path, "eagle2")
+    for _ in range(15):
+        run.step("greedy", 3e-3)
+    run.validate()
+    drafter = load_drafter("eagle2", target, run.head)
+    assert drafter is not None
+    replayed = replay(drafter, target, corpus.validation())
+    config = DecodeConfig(max_new_tokens=TOKENS)
+    rounds = [
+        Decoder(target, drafter, config).generate(ask).stats["rounds"]
+        for ask in questions((8, 3, 5))
+    ]
+    # features of the record are in half precision: a close call may fall otherwise
+    assert abs(replayed.rounds.total() - sum(rounds)) <= 2
+    assert replayed.committed.total() == 3 * (TOKENS - 1)
+
+
+@pytest.mark.parametrize(
+    ("layers", "taps"), [(1, (0,)), (2, (0,)), (5, (0, 1, 2, 3)), (8, (1, 3, 5, 6))]
+)
+def test_taps_are_spread_and_spare_the_last_layer(layers: int, taps: tuple[int, ...]) -> None:
+    assert block_taps(layers) == taps
+
+
+def test_a_checkpoint_keeps_what_the_stop_rule_knows(
+    target: Target, corpus: Corpus, tmp_path: Path
+) -> None:
+    run = training(target, corpus, tmp_path, "medusa")
+    plateau = Plateau([(100, 1.5)], level=1, lowered=90)
+    run.progress.stages = [loop.Stage("greedy", 3.0, [(1e-3, 1.5)], 1e-3, 100, plateau)]
+    run.save()
+    again = training(target, corpus, tmp_path, "medusa", resume=True).progress.stages[0]
+    assert again == run.progress.stages[0]
+    assert again.plateau.next_check() == 200

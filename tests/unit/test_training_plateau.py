@@ -1,0 +1,73 @@
+"""When the learning rate falls, and when training stops.
+
+Run: python -m pytest tests/unit/test_training_plateau.py
+"""
+
+import math
+
+import pytest
+
+from glance.training.plateau import CHECK_STEPS, LEAST_STEPS, LEVELS, LITTLE, Plateau
+
+
+def test_checks_are_a_tenth_of_the_steps_apart_once_there_are_many() -> None:
+    assert Plateau().next_check() == CHECK_STEPS
+    assert Plateau([(300, 1.0)]).next_check() == 300 + CHECK_STEPS
+    assert Plateau([(4500, 1.0)]).next_check() == 5000
+
+
+def test_gain_is_over_the_last_tenth_of_the_steps() -> None:
+    plateau = Plateau([(800, 2.0), (895, 2.2), (905, 2.35), (1000, 2.42)])
+    assert plateau.gain() == pytest.approx(2.42 / 2.2 - 1)
+    assert Plateau([(1000, 2.0)]).gain() is None
+    assert Plateau().gain() is None
+
+
+@pytest.mark.parametrize(
+    ("points", "lowered", "flat"),
+    [
+        ([(900, 2.0), (1000, 2.019)], 0, True),
+        ([(900, 2.0), (1000, 2.021)], 0, False),
+        ([(900, 2.0), (1000, 1.9)], 0, True),
+        ([(900, 2.0)], 0, False),
+        ([(LEAST_STEPS - 100, 1.0), (LEAST_STEPS - 1, 1.0)], 0, False),  # some begin late
+        ([(900, 2.0), (1000, 2.0)], 950, False),  # of another rate in part
+        ([(900, 2.0), (1000, 2.0)], 900, True),
+    ],
+)
+def test_flat_is_a_gain_under_one_percent(
+    points: list[tuple[int, float]], lowered: int, flat: bool
+) -> None:
+    assert LITTLE == 0.01
+    assert Plateau(points, lowered=lowered).is_flat() == flat
+
+
+def test_the_rate_falls_where_validation_is_flat_and_training_ends_after_the_last() -> None:
+    plateau, factors, steps = Plateau(), [], 0
+    while not plateau.is_over():
+        factors.append(plateau.advance(steps, spent=0.0))
+        steps += 1
+        if steps >= plateau.next_check():
+            # each lower rate brings a jump, then nothing more
+            tau = 3 - 2 * math.exp(-steps / 400) + 0.5 * plateau.level
+            plateau.points.append((steps, tau))
+        assert steps < 20_000
+    assert sorted(set(factors), reverse=True) == list(LEVELS)
+    assert factors == sorted(factors, reverse=True)
+    (_, before), (last, now) = plateau.points[-2:]
+    assert now / before - 1 < LITTLE
+    assert last == steps
+    assert plateau.lowered <= 0.9 * steps
+    assert factors.count(LEVELS[-1]) >= 0.1 * steps
+
+
+def test_the_rate_falls_as_well_when_the_time_is_running_out() -> None:
+    plateau = Plateau([(90, 1.0)])
+    assert [plateau.advance(100 + i, spent) for i, spent in enumerate((0.5, 0.76, 0.8, 0.91))] == [
+        LEVELS[0],
+        LEVELS[1],
+        LEVELS[1],
+        LEVELS[2],
+    ]
+    assert plateau.lowered == 103
+    assert not plateau.is_over()
