@@ -135,6 +135,6 @@ def test_decodes_as_generate_does(tiny):
 
 
 def test_no_such_drafter(tiny):
-    with pytest.raises(ValueError, match="glance, glance-chain, ar"):
+    with pytest.raises(ValueError, match="known are glance, glance-chain"):
         load_drafter("eagle", tiny)
     assert load_drafter("ar", tiny) is None
