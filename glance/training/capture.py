@@ -61,19 +61,6 @@ class Record:
         features = self.features[:, [self.taps.index(tap) for tap in taps]]
         return replace(self, features=features, taps=tuple(taps))
 
-    def asked(self, segments: Sequence[int]) -> Record:
-        """The record with these of its questions alone, ascending."""
-        number = torch.zeros(len(self.tasks) + 1, dtype=torch.long)
-        number[list(segments)] = torch.arange(1, len(segments) + 1)
-        rows = ((self.segments == 0) | (number[self.segments] > 0)).nonzero()[:, 0]
-        kept = {name: getattr(self, name)[..., rows] for name in ROWS}
-        return replace(
-            self,
-            **{**kept, "segments": number[kept["segments"]]},
-            features=self.features[rows],
-            tasks=tuple(self.tasks[segment - 1] for segment in segments),
-        )
-
     def longest(self) -> int:
         """The segment with the longest answer."""
         return int(torch.bincount(self.segments[self.answer]).argmax())
@@ -86,8 +73,7 @@ class Record:
         return replace(self, answer=answer)
 
 
-ROWS = ("ids", "positions", "segments", "answer", "rotary", "cells")  # rows on the last axis
-TENSORS = (*ROWS, "features")
+TENSORS = ("ids", "positions", "segments", "answer", "rotary", "features", "cells")
 
 
 @torch.inference_mode()

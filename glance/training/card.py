@@ -41,7 +41,7 @@ Weights of the drafter `{recipe.name}` for the target with weights `{progress.ta
 | started from | {start} |
 | corpus | {len(corpus.pages):,} generated training pages, the target's own answers |
 | answer tokens | {corpus.tokens("greedy"):,}, as many as for any other head here: {tokens} |
-| step | {PAGES_A_STEP} pages |
+| step | {PAGES_A_STEP} pages, {recipe.a_page} of each |
 | optimizer | Muon for the layers' matrices, AdamW for the rest |
 | time | {progress.seconds / 60:.0f} min; the answers took {corpus.seconds / 60:.0f} min before |
 | seed | {SEED} |
@@ -60,7 +60,8 @@ lower rates, until validation is flat or the time is up.
 
 ## Validation
 
-Rounds replayed on {VALIDATION_PAGES} validation pages, node budget {NODE_BUDGET}:
+Rounds replayed on {VALIDATION_PAGES} validation pages, every second question, node budget \
+{NODE_BUDGET}:
 
     {progress.validation}
 

@@ -79,9 +79,8 @@ class Corpus:
         return record.without_end(self.sampled[number]) if answers == "rest" else record
 
     def validation(self) -> list[Record]:
-        """Every second question of the pages that no head learns from."""
-        records = [self._read("validation", number) for number in range(VALIDATION_PAGES)]
-        return [record.asked(range(1, len(record.tasks) + 1, 2)) for record in records]
+        """The records that no head learns from."""
+        return [self._read("validation", number) for number in range(VALIDATION_PAGES)]
 
     def sample(self, target: Target, taps: Sequence[int], seconds: float) -> None:
         """See that all pages have their sampled answer; another process may be at it as well.

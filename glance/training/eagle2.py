@@ -1,7 +1,6 @@
 """Lessons of the EAGLE-2 head: guess the target's next feature, and what the target says of it.
 
-Letters: P sequences of a batch, T tokens of the longest. All sequences begin at row 0. A sequence
-is one text, unless places and a mask say how several share it (`glance.training.packed`).
+Letters: P sequences of a batch, T tokens of the longest. All sequences begin at row 0.
 """
 
 from __future__ import annotations
@@ -45,20 +44,16 @@ def noisy(states: Tensor, generator: torch.Generator | None = None) -> Tensor:
     return states + (noise - 0.5) * (NOISE * 512 / states.shape[1])
 
 
-def guess(
-    head: Eagle2Head,
-    embeds: Tensor,  # [P, T, d] what enters the target at each token
-    states: Tensor,  # [P, T, d] what enters its lm_head, with or without noise
-    places: Tensor | None = None,  # [T] in line
-    seen: Tensor | None = None,  # [P, 1, T, T] bool
-) -> Tensor:
-    """Guessed features [P, T, d]: row t's stands for the target's at t + 1."""
-    if places is None:
-        places = torch.arange(embeds.shape[1], device=embeds.device)
-    if seen is None:
-        seen = causal_mask(embeds.shape[1], embeds.device)
-    rope = head.config.rope(places[None], embeds.dtype)
-    return head(shifted(embeds, 1), states, rope, masked(seen))
+def guess(head: Eagle2Head, embeds: Tensor, states: Tensor) -> Tensor:
+    """Guessed features [P, T, d]: row t's stands for the target's at t + 1.
+
+    embeds: [P, T, d] what enters the target at each token. states: [P, T, d] what enters its
+    lm_head, with or without noise.
+    """
+    rows = torch.arange(embeds.shape[1], device=embeds.device)
+    rope = head.config.rope(rows[None], embeds.dtype)
+    seen = masked(causal_mask(len(rows), embeds.device))
+    return head(shifted(embeds, 1), states, rope, seen)
 
 
 def eagle2_loss(

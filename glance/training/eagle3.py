@@ -4,7 +4,7 @@ Every row drafts on from its own guesses for several steps, as it will have to. 
 itself are its own earlier steps; what it sees of other rows is their first.
 
 Letters: P sequences of a batch, T tokens of the longest, R rows that draft. All sequences begin at
-row 0. A sequence is one text, unless a mask says how several share it (`glance.training.packed`).
+row 0.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ ALL = slice(None)  # rows
 class OwnSteps:
     """Attention of the training-time test; one object serves all steps of a batch."""
 
-    def __init__(self, rows: int, device: torch.device, seen: Tensor | None = None) -> None:
-        """`seen`: who sees whose first step, bool [P, 1, T, T]; the rows up to oneself if None."""
-        self._mask = causal_mask(rows, device) if seen is None else seen
+    def __init__(self, rows: int, device: torch.device) -> None:
+        self._mask = causal_mask(rows, device)
         self._keys: list[Tensor] = []  # a step each: [P, h, T, e]
         self._values: list[Tensor] = []
 
@@ -36,7 +35,7 @@ class OwnSteps:
         self._mask = self._mask[:, :, rows]
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """First-step rows that may be seen, and the own row of every later step."""
+        """First-step rows up to the own one, and the own row of every later step."""
         groups = q.shape[1] // k.shape[1]
         self._keys.append(k.repeat_interleave(groups, 1))
         self._values.append(v.repeat_interleave(groups, 1))
@@ -57,7 +56,6 @@ def unroll(
     features: Tensor,  # [P, T, K, d] taps
     positions: Tensor,  # [P, axes, T]
     steps: int = STEPS,
-    seen: Tensor | None = None,  # [P, 1, T, T] bool
     rows: Tensor | slice = ALL,  # [R] that draft
 ) -> Iterator[Tensor]:
     """Draft logits [P, R, draft vocabulary], a step each.
@@ -65,7 +63,7 @@ def unroll(
     Step i of row t has read token t + 1 + i and speaks of the one after it.
     """
     states = head.fuse(features)
-    attend = OwnSteps(embeds.shape[1], embeds.device, seen)
+    attend = OwnSteps(embeds.shape[1], embeds.device)
     for step in range(steps):
         following = shifted(embeds, step + 1)
         if step:
@@ -79,14 +77,10 @@ def unroll(
         yield head.logits(states)
 
 
-def drafting_rows(
-    wanted: Tensor,  # [1, T] bool
-    real: Tensor,  # [T] bool
-    steps: int = STEPS,
-) -> Tensor:
-    """The real rows of one sequence that have a lesson at any step: [R]."""
-    taught = torch.stack([shifted(wanted, step + 1)[0] for step in range(steps)])
-    return (taught.any(0) & real).nonzero()[:, 0]
+def drafting_rows(wanted: Tensor, steps: int = STEPS) -> Tensor:
+    """Rows [R] of any sequence that have a lesson at any step: wanted [P, T] bool."""
+    taught = torch.stack([shifted(wanted, step + 1) for step in range(steps)])
+    return taught.flatten(0, 1).any(0).nonzero()[:, 0]
 
 
 def eagle3_loss(

@@ -41,6 +41,7 @@ RATES = (1.5e-4, 5e-4, 1.5e-3, 4.5e-3)  # tried for every head; AdamW's, see Muo
 SEARCH_STEPS = 100  # of each trial
 SEARCH_SHARE = 0.2  # of a stage's time, at most, for all trials
 WARM_UP = 50  # steps
+QUESTIONS = 2  # of a validation page every second one is replayed: there are about nine
 SAVE_EVERY = 180.0  # seconds
 REPORT_EVERY = 15.0  # seconds
 
@@ -162,12 +163,10 @@ class HeadTraining:
                 saved = now
         if plateau.points[-1][0] < stage.steps:
             self._note(stage, stage.rate * plateau.factor, self.validate())
-        gain = plateau.gain()
-        why = "flat" if plateau.is_over() else "the time was up"
-        if gain is not None:
-            why += f": tau gained {gain:.1%} over the last tenth of the steps"
-        stage.ended = why
-        self._say(f"{stage.answers}: {why}")
+        stage.ended = "flat" if plateau.is_over() else "the time was up"
+        if (gain := plateau.gain()) is not None:
+            stage.ended += f": tau gained {gain[0]:.1%} since step {gain[1]}"
+        self._say(f"{stage.answers}: {stage.ended}")
         self.save()
 
     def _search(self, stage: Stage, until: float) -> None:
@@ -211,7 +210,7 @@ class HeadTraining:
         self.recipe.write(self.head)
         drafter = load_drafter(self.recipe.name, self.target, self.head)
         assert drafter is not None
-        result = replay(drafter, self.target, self.validation)
+        result = replay(drafter, self.target, self.validation, QUESTIONS)
         self._check_seconds = time.monotonic() - begun
         return result
 

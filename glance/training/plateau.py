@@ -31,20 +31,23 @@ class Plateau:
         steps = self.points[-1][0] if self.points else 0
         return max(steps + CHECK_STEPS, math.ceil(steps / (1 - SHARE)))
 
-    def gain(self) -> float | None:
-        """Of tau over the last SHARE of the steps, or over more where no point is there."""
+    def gain(self) -> tuple[float, int] | None:
+        """Of tau over the last SHARE of the steps, or over more where no point is there; since."""
         if not self.points:
             return None
         steps, tau = self.points[-1]
-        before = [point for point in self.points if point[0] <= (1 - SHARE) * steps]
-        return tau / before[-1][1] - 1 if before else None
+        earlier = [point for point in self.points if point[0] <= (1 - SHARE) * steps]
+        if not earlier:
+            return None
+        since, before = earlier[-1]
+        return tau / before - 1, since
 
     def is_flat(self) -> bool:
         """Whether tau gains little, at the level as it is."""
         steps, gain = self.points[-1][0] if self.points else 0, self.gain()
         if gain is None or steps < LEAST_STEPS or self.lowered > (1 - SHARE) * steps:
             return False
-        return gain < LITTLE
+        return gain[0] < LITTLE
 
     def advance(self, steps: int, spent: float) -> float:
         """Go on to the next level if it is time, after `spent` (0 to 1) of it; the level's factor.

@@ -15,8 +15,6 @@ from glance.training.blocks import anchor_rows
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 
-QUESTIONS_A_PAGE = 3  # a step, of heads that learn from every token of an answer
-
 
 class Recipe(ABC):
     """A head for a target, and how it learns.
@@ -24,6 +22,7 @@ class Recipe(ABC):
     Attributes:
         name: of the drafter that the head belongs to.
         title: of the head's card.
+        a_page: what it learns of a page in one step, for the card.
         stages: the answers that it learns from, in order; every kind of head gets as many tokens.
         head: random weights, float32.
         generator: every draw of the losses comes from it.
@@ -31,6 +30,7 @@ class Recipe(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    a_page: ClassVar[str] = "every token of one answer"
     stages: ClassVar[tuple[Answers, ...]] = ("greedy",)
     head: Any  # the module of the kind
 
@@ -73,16 +73,11 @@ class Recipe(ABC):
         """
 
 
-def some_questions(record: Record, generator: torch.Generator) -> Record:
-    """A few of a page's questions, those with long answers likelier: a draw of the tokens.
-
-    Of a record with a root; questions without one are left out.
-    """
-    rows = anchor_rows(record.answer, record.segments)
-    roots = torch.bincount(record.segments[rows], minlength=len(record.tasks) + 1)
-    most = min(QUESTIONS_A_PAGE, int((roots > 0).sum()))
-    drawn = torch.multinomial(roots.float(), most, generator=generator)
-    return record.asked(drawn.sort().values.tolist())
+def drawn_question(record: Record, generator: torch.Generator) -> int:
+    """The segment of a question with a root, those with many likelier: a draw of the tokens."""
+    roots = anchor_rows(record.answer, record.segments)
+    place = torch.randint(len(roots), (), generator=generator)
+    return int(record.segments[roots[place]])
 
 
 def layer_sizes(target: Target) -> dict[str, Any]:

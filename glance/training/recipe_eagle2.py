@@ -1,4 +1,4 @@
-"""The EAGLE-2 head's recipe: every token of some answers, on noisy features."""
+"""The EAGLE-2 head's recipe: every token of an answer, on noisy features."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from glance.targets.base import Target
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.eagle2 import eagle2_loss, guess, lessons, noisy
-from glance.training.packed import pack
-from glance.training.recipe import Recipe, layer_sizes, some_questions
+from glance.training.recipe import Recipe, drawn_question, layer_sizes
 from glance.types import INPUT
 
 
@@ -42,18 +41,11 @@ class Eagle2Recipe(Recipe):
         return torch.stack([self._loss(record) for record in records]).mean()
 
     def _loss(self, record: Record) -> Tensor:
-        record = some_questions(record, self.generator)
-        target, packed = self.target, pack(record)
-        features = record.features[packed.rows].to(target.device, target.dtype)
-        states = target.final_norm(features[None, :, 1])
-        guessed = guess(
-            self.head,
-            features[None, :, 0],
-            noisy(states, self.generator),
-            record.positions[packed.rows].to(target.device),
-            packed.seen.to(target.device),
-        )
-        wanted = lessons(record.answer[packed.rows][None]).to(target.device)
+        target, rows = self.target, record.stream(drawn_question(record, self.generator))
+        features = record.features[rows][None].to(target.device, target.dtype)
+        states = target.final_norm(features[:, :, 1])
+        guessed = guess(self.head, features[:, :, 0], noisy(states, self.generator))
+        wanted = lessons(record.answer[rows][None]).to(target.device)
         return eagle2_loss(guessed, states, wanted, target)[0]
 
     def write(self, folder: Path) -> None:

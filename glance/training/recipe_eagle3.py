@@ -1,4 +1,4 @@
-"""The EAGLE-3 head's recipe: the training-time test on every token of some answers."""
+"""The EAGLE-3 head's recipe: the training-time test on every token of an answer."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from glance.targets.base import Target
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.eagle2 import lessons
-from glance.training.eagle3 import STEPS, draft_vocabulary, drafting_rows, eagle3_loss, unroll
-from glance.training.packed import pack
-from glance.training.recipe import Recipe, layer_sizes, rope_parameters, some_questions
+from glance.training.eagle3 import draft_vocabulary, drafting_rows, eagle3_loss, unroll
+from glance.training.recipe import Recipe, drawn_question, layer_sizes, rope_parameters
 
 LARGEST_VOCABULARY = 32_000  # tokens, as published heads have
 
@@ -56,27 +55,22 @@ class Eagle3Recipe(Recipe):
         return torch.stack([self._loss(record) for record in records]).mean()
 
     def _loss(self, record: Record) -> Tensor:
-        record = some_questions(record, self.generator)
-        target, packed = self.target, pack(record, gap=STEPS - 1)
-        taps = record.tapped(self.head.config.target_layer_ids).features
-        last = record.tapped((target.num_layers - 1,)).features[:, 0]
-        at = record.rotary if self.head.config.mrope_section else record.positions[None]
-
-        def laid_out(values: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-            return values[packed.rows][None].to(target.device, dtype)
-
-        wanted = lessons(record.answer[packed.rows][None]).to(target.device)
-        rows = drafting_rows(wanted, packed.real.to(target.device))
+        target, config = self.target, self.head.config
+        rows = record.stream(drawn_question(record, self.generator))
+        taps = record.tapped(config.target_layer_ids).features[rows]
+        last = record.tapped((target.num_layers - 1,)).features[rows, 0]
+        at = record.rotary if config.mrope_section else record.positions[None]
+        wanted = lessons(record.answer[rows][None]).to(target.device)
+        drafting = drafting_rows(wanted)
         steps = unroll(
             self.head,
-            target.embed(laid_out(record.ids)),
-            laid_out(taps, target.dtype),
-            laid_out(at.T).transpose(1, 2),
-            seen=packed.seen.to(target.device),
-            rows=rows,
+            target.embed(record.ids[rows][None].to(target.device)),
+            taps[None].to(target.device, target.dtype),
+            at[:, rows][None].to(target.device),
+            rows=drafting,
         )
-        says = target.lm_head(target.final_norm(laid_out(last, target.dtype)))
-        return eagle3_loss(steps, self.head, says, wanted, rows)[0]
+        says = target.lm_head(target.final_norm(last[None].to(target.device, target.dtype)))
+        return eagle3_loss(steps, self.head, says, wanted, drafting)[0]
 
     def write(self, folder: Path) -> None:
         write_eagle3(self.head, folder)

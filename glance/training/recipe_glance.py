@@ -35,6 +35,7 @@ class GlanceRecipe(Recipe):
 
     name = "glance"
     title = "GLANCE head (block diffusion)"
+    a_page = f"{ANCHORS_A_PAGE} blocks"
 
     def __init__(self, target: Target, corpus: Corpus) -> None:
         super().__init__(target, corpus)

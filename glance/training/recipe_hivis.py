@@ -1,4 +1,4 @@
-"""The HiViS-style head's recipe: drafts unrolled over every token of some answers."""
+"""The HiViS-style head's recipe: drafts unrolled over every token of an answer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from glance.targets.base import Target
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.hivis import hivis_loss, trained_rows, unroll
-from glance.training.recipe import Recipe, layer_sizes, some_questions
-from glance.training.streams import Stream, streams
+from glance.training.recipe import Recipe, drawn_question, layer_sizes
+from glance.training.streams import stream
 from glance.types import INPUT
 
 
@@ -38,17 +38,15 @@ class HiViSRecipe(Recipe):
         return self.head.layers
 
     def loss(self, records: Sequence[Record], answers: Answers) -> Tensor:
-        drawn = [some_questions(record, self.generator) for record in records]
-        found = [(s, len(s.roots)) for record in drawn for s in streams(record, self.target)]
-        total = torch.stack([self._loss(stream) * count for stream, count in found]).sum()
-        return total / sum(count for _, count in found)
+        return torch.stack([self._loss(record) for record in records]).mean()
 
-    def _loss(self, stream: Stream) -> Tensor:
-        image = stream.ids[:-1] == self.target.model.config.image_token_id
+    def _loss(self, record: Record) -> Tensor:
+        one = stream(record, drawn_question(record, self.generator), self.target)
+        image = one.ids[:-1] == self.target.model.config.image_token_id
         layout = lay_out(image, self.head.config)
-        steps = unroll(self.head, stream.embeds, stream.states, layout)
-        rows = trained_rows(layout, stream.roots)
-        guessed, states = [step[rows] for step in steps], stream.states[stream.roots]
+        steps = unroll(self.head, one.embeds, one.states, layout)
+        rows = trained_rows(layout, one.roots)
+        guessed, states = [step[rows] for step in steps], one.states[one.roots]
         return hivis_loss(self.head, guessed, states, self.target)[0]
 
     def write(self, folder: Path) -> None:

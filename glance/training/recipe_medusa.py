@@ -23,6 +23,7 @@ class MedusaRecipe(Recipe):
 
     name = "medusa"
     title = "Medusa heads"
+    a_page = f"{ANCHORS_A_PAGE} root tokens"
 
     @classmethod
     def taps(cls, target: Target) -> tuple[int, ...]:

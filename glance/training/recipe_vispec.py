@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from glance.heads.formats_vispec import read_vispec, write_vispec
-from glance.heads.vispec import Layout, ViSpecConfig, ViSpecHead, image_spans, lay_out
+from glance.heads.vispec import ViSpecConfig, ViSpecHead, image_spans, lay_out
 from glance.targets.base import Target
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.eagle2 import noisy
-from glance.training.recipe import Recipe, layer_sizes, some_questions
-from glance.training.streams import Stream, streams
-from glance.training.vispec import first_loss, rollout, trained_rows, two_rollouts, vispec_loss
+from glance.training.recipe import Recipe, drawn_question, layer_sizes
+from glance.training.streams import stream
+from glance.training.vispec import first_loss, trained_rows, two_rollouts, vispec_loss
 from glance.types import INPUT
 
 
@@ -51,29 +51,18 @@ class ViSpecRecipe(Recipe):
         guessed: list[Tensor] = []  # [rows, d]
         states: list[Tensor] = []  # [rows, d]
         for record in records:
-            sight = None
-            for stream in streams(some_questions(record, self.generator), target):
-                layout = self._layout(stream)
-                if sight is None:  # the images are the page's, so all its questions share it
-                    sight = self.head.see(stream.embeds, layout.spans)
-                features = noisy(stream.states[None], self.generator)[0]
-                rollouts: tuple[Tensor, ...]
-                if two:
-                    rollouts = two_rollouts(self.head, stream.embeds, features, layout, sight)
-                else:
-                    own = features[layout.places]
-                    rollouts = (rollout(self.head, stream.embeds, own, layout, sight),)
-                rows = trained_rows(layout, stream.roots)
-                guessed += [each[rows] for each in rollouts]
-                states += [stream.states[stream.roots]] * len(rollouts)
+            one = stream(record, drawn_question(record, self.generator), target)
+            spans = image_spans(one.ids.tolist(), target.model.config.image_token_id, one.moments)
+            layout = lay_out(len(one.states), spans, self.head.config.adaptor, one.ids.device)
+            features = noisy(one.states[None], self.generator)[0]
+            first, second = two_rollouts(self.head, one.embeds, features, layout)
+            rows = trained_rows(layout, one.roots)
+            for guesses in (first, second) if two else (first,):
+                guessed.append(guesses[rows])
+                states.append(one.states[one.roots])
         guess, true = torch.cat(guessed), torch.cat(states)
         logits, wanted = target.lm_head(guess), target.lm_head(true)
         return vispec_loss(logits, wanted) if two else first_loss(guess, true, logits, wanted)
-
-    def _layout(self, stream: Stream) -> Layout:
-        image = self.target.model.config.image_token_id
-        spans = image_spans(stream.ids.tolist(), image, stream.moments)
-        return lay_out(len(stream.states), spans, self.head.config.adaptor, stream.ids.device)
 
     def write(self, folder: Path) -> None:
         write_vispec(self.head, folder)

@@ -41,13 +41,19 @@ class Replayed:
 
 
 @torch.inference_mode()
-def replay(drafter: Drafter, target: Target, records: Sequence[Record]) -> Replayed:
-    """All rounds of every answer of `records`, which hold the drafter's taps among theirs."""
+def replay(
+    drafter: Drafter,
+    target: Target,
+    records: Sequence[Record],  # with the drafter's taps among theirs
+    every: int = 1,  # question of a page, from the first on
+) -> Replayed:
+    """All rounds of the answers."""
     result = Replayed()
     for record in records:
         features = record.tapped(drafter.taps).features.to(target.device, target.dtype)
         rotary = record.rotary.to(target.device)
-        for segment, task in enumerate(record.tasks, start=1):
+        for segment in range(1, len(record.tasks) + 1, every):
+            task = record.tasks[segment - 1]
             rows = record.stream(segment)
             ids = record.ids[rows].tolist()
             root = len(ids) - int(record.answer[rows].sum())  # place of the prefill token

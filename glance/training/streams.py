@@ -1,8 +1,7 @@
-"""A record's questions one by one, as serving sees them, for heads that need a layout of each."""
+"""One question of a record as serving sees it, for heads that need a layout of their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -24,20 +23,16 @@ class Stream:
     roots: Tensor  # [A] long: places of the answer's tokens that a draft can begin from
 
 
-def streams(record: Record, target: Target) -> Iterator[Stream]:
-    """Of a record with taps INPUT and last layer, where every answer has a root."""
-    inputs, outputs = record.features.to(target.device, target.dtype).unbind(1)
-    states = target.final_norm(outputs)
-    moments = record.rotary[0] if len(record.rotary) > 1 else torch.zeros_like(record.ids)
-    for segment in range(1, len(record.tasks) + 1):
-        rows = record.stream(segment)
-        roots = anchor_rows(record.answer[rows], record.segments[rows])
-        ids = record.ids[rows].to(target.device)
-        here = rows.to(target.device)
-        yield Stream(
-            ids=ids,
-            moments=moments[rows].tolist(),
-            embeds=torch.cat((inputs[here[1:-1]], target.embed(ids[-1:]))),
-            states=states[here[:-1]],
-            roots=roots.to(target.device),
-        )
+def stream(record: Record, segment: int, target: Target) -> Stream:
+    """A question of a record with taps INPUT and last layer."""
+    rows = record.stream(segment)
+    ids = record.ids[rows].to(target.device)
+    inputs, outputs = record.features[rows].to(target.device, target.dtype).unbind(1)
+    moments = record.rotary[0, rows] if len(record.rotary) > 1 else torch.zeros_like(rows)
+    return Stream(
+        ids=ids,
+        moments=moments.tolist(),
+        embeds=torch.cat((inputs[1:-1], target.embed(ids[-1:]))),
+        states=target.final_norm(outputs[:-1]),
+        roots=anchor_rows(record.answer[rows], record.segments[rows]).to(target.device),
+    )

@@ -1,4 +1,4 @@
-"""What a ViSpec head is trained with: first one rollout over an answer, then two, and their losses.
+"""What a ViSpec head is trained with: two rollouts over an answer, and the losses on them.
 
 One stream at a time: a prompt, an answer to it, the target's features of both. Pair t stands for
 the token after the next, so it is trained where tokens t+1 and t+2 are the answer's.
@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from glance.heads.llama_layer import masked
-from glance.heads.vispec import Layout, Sight, ViSpecHead
-from glance.training.eagle2 import TOKEN_WEIGHT, causal_mask
+from glance.heads.vispec import Layout, ViSpecHead
+from glance.training.eagle2 import TOKEN_WEIGHT
 
 LISTED = 10  # tokens whose order ListMLE teaches
 LIST_WEIGHT = 0.1
@@ -23,29 +23,24 @@ def two_rollouts(
     embeds: Tensor,  # [n, d] the target's input embeddings, of the tokens after each of n places
     features: Tensor,  # [n, d] the target's, as they enter lm_head
     layout: Layout,  # of the n pairs
-    sight: Sight,  # of the images among `embeds`
 ) -> tuple[Tensor, Tensor]:
     """Guessed features [R, d] of the layout's rows, from the target's and from the head's own.
 
     In the second every row has the first's guess of its feature, the keys and values that it sees
     too; only the first row has the target's.
     """
+    sight = head.see(embeds, layout.spans)
+    rows = len(layout.places)
+    rope = head.config.rope(layout.places[None], features.dtype)
+    seen = torch.ones(rows, rows, dtype=torch.bool, device=features.device).tril()
+
+    def roll(own: Tensor) -> Tensor:
+        x = head.inputs(embeds, own, layout, sight)
+        return head(x[None], rope, masked(seen[None, None]))[0]
+
     real = features[layout.places]
-    first = rollout(head, embeds, real, layout, sight)
-    return first, rollout(head, embeds, torch.cat((real[:1], first[:-1])), layout, sight)
-
-
-def rollout(
-    head: ViSpecHead,
-    embeds: Tensor,  # [n, d]
-    own: Tensor,  # [R, d] features of the layout's rows
-    layout: Layout,
-    sight: Sight,
-) -> Tensor:
-    """Guessed features [R, d] of the layout's rows, each of which sees those up to itself."""
-    rope = head.config.rope(layout.places[None], own.dtype)
-    x = head.inputs(embeds, own, layout, sight)
-    return head(x[None], rope, masked(causal_mask(len(own), own.device)))[0]
+    first = roll(real)
+    return first, roll(torch.cat((real[:1], first[:-1])))
 
 
 def trained_rows(layout: Layout, anchors: Tensor) -> Tensor:
@@ -69,7 +64,7 @@ def first_loss(
     logits: Tensor,  # [rows, V] of `guessed`
     wanted: Tensor,  # [rows, V] of `states`
 ) -> Tensor:
-    """Of the first stage: EAGLE-2's, with 0.1 times ListMLE beside the cross-entropy."""
+    """Of the first stage and rollout: EAGLE-2's, with 0.1 times ListMLE in the tokens' part."""
     logits, wanted = logits.float(), wanted.float()
     tokens = -(wanted.softmax(-1) * logits.log_softmax(-1)).sum(-1).mean()
     order = LIST_WEIGHT * list_mle(logits, wanted)

@@ -491,8 +491,7 @@ def rolled(head: ViSpecHead, tables: Tables, taps: Tensor) -> tuple[Layout, Tens
     """The rollouts over all of OUT, as a record of it would give them."""
     spans = image_spans(PROMPT, IMAGE, [0] * len(PROMPT))
     layout = lay_out(len(OUT) - 1, spans, head.config.adaptor, CPU)
-    embeds, states = taps[1:, 0], tables.norm(taps[:-1, 1])
-    return layout, *two_rollouts(head, embeds, states, layout, head.see(embeds, spans))
+    return layout, *two_rollouts(head, taps[1:, 0], tables.norm(taps[:-1, 1]), layout)
 
 
 @pytest.mark.parametrize("which", PARTS)

@@ -18,7 +18,7 @@ def test_checks_are_a_tenth_of_the_steps_apart_once_there_are_many() -> None:
 
 def test_gain_is_over_the_last_tenth_of_the_steps() -> None:
     plateau = Plateau([(800, 2.0), (895, 2.2), (905, 2.35), (1000, 2.42)])
-    assert plateau.gain() == pytest.approx(2.42 / 2.2 - 1)
+    assert plateau.gain() == (pytest.approx(2.42 / 2.2 - 1), 895)
     assert Plateau([(1000, 2.0)]).gain() is None
     assert Plateau().gain() is None
 
