@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+#: the lanes' names in words; core.js has the same
+LANES = {
+    "glance": "GLANCE",
+    "glance-chain": "GLANCE chain",
+    "eagle3": "EAGLE-3",
+    "eagle2": "EAGLE-2",
+    "medusa": "Medusa",
+    "vispec": "ViSpec",
+    "hivis": "HiViS",
+    "ngram": "Prompt lookup",
+    "ar": "Token by token",
+}
+
 SPACE, NEWLINE, TAB, RETURN, NOTHING = "␣", "⏎", "⇥", "␍", "∅"
 
 
@@ -22,6 +35,11 @@ def visible(text: str) -> str:
 def escape(text: str) -> str:
     """Text that Plotly will draw as it stands: it reads tags and entities in labels."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def lane_name(lane: str) -> str:
+    """A lane's name for people; a lane of an opened trace may have any."""
+    return LANES.get(lane, lane)
 
 
 def label(text: str, limit: int = 8) -> str:

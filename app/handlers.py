@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from app.examples import GENERAL_QUESTIONS, Example
+from app.frames import Frame, live_frames, replayed, state
 from app.held import Held
 from app.picture import take_picture
 from app.preview import document_value, inline, look
 from app.replay_file import replay_html
-from app.session import NO_DOCUMENT, Frame, replayed, state
-from app.views import tree_figure
+from app.session import NO_DOCUMENT, Session
+from app.settings import SettingsError, chosen
+from app.talk import Talk
+from app.views import study, tree_figure
 from glance.documents.intake import Crop, DocumentError, Notice
 from glance.replay import lanes
 from glance.rounds_csv import rounds_csv
-from glance.trace import TraceError, parse_trace, whole_lines
+from glance.trace import DAMAGE, TraceError, parse_trace, whole_lines
 
 THUMBNAIL = 240  # pixels
 MAX_TRACE_BYTES = 20_000_000
@@ -77,6 +81,25 @@ def _taken(path: str | None) -> tuple[bytes, str]:
         raise DocumentError("No file arrived: choose it again.") from error
 
 
+def on_talk(held: Held | None, typed: str, chosen: Any) -> tuple[Held | None, str, str]:
+    """What is held, the question field and the dialogue after a press on one of its buttons.
+
+    Args:
+        typed: what stands in the question field, which is emptied for the next question.
+        chosen: "again" to go on from the latest answer, "anew" to begin a new conversation.
+    """
+    if held and chosen == "anew":
+        held = replace(held, talk=Talk())
+    elif held and held.talk.go_on() == typed.strip():
+        typed = ""
+    return held, typed, talk_value(held)
+
+
+def talk_value(held: Held | None) -> str:
+    """Value of the talk region: the earlier questions about the page and their answers."""
+    return (held.talk if held else Talk()).value()
+
+
 def on_pages(held: Held | None, chosen: Any) -> tuple[Held | None, str | None, str]:
     """What is held, the page's value and message after the reader chose pages or a part of one.
 
@@ -113,6 +136,18 @@ def _told(notices: Sequence[Notice]) -> str:
     return state("idle", words, "warning" if warned else "info")
 
 
+def on_run(session: Session, held: Held | None, question: str, *controls: Any) -> Iterator[Frame]:
+    """Frames of a run; the controls' values stand in the order of `app.settings.chosen`."""
+    try:
+        settings = chosen(*controls)
+    except SettingsError as error:
+        yield Frame(state("error", str(error), "error"))
+        return
+    pages, talk = (held.documents, held.talk) if held else ((), None)
+    updates = session.run(pages, question, settings, talk=talk)
+    yield from live_frames(updates, question)
+
+
 def on_open(path: str | None) -> tuple[str | None, Frame]:
     """The picture (for the document region) and the frame of a trace file.
 
@@ -144,8 +179,13 @@ def tree_of(round_lines: str) -> str | None:
         lines = [json.loads(line) for line in round_lines.splitlines()]
         lane = next(iter(lanes(lines).values()))
         return json.dumps(tree_figure(lane.rounds[0], lines[0]["run"]))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration):
+    except (*DAMAGE, StopIteration):
         return None
+
+
+def study_of() -> str:
+    """Value of the study's tab."""
+    return json.dumps(study(), ensure_ascii=False)
 
 
 def replay_of(trace: str) -> str | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.talk import Talk
 from glance.documents.intake import Crop, Document, load_pages
+from glance.documents.legibility import text_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,8 @@ class Held:
 
     source: Path | bytes  # of an upload the bytes, which are nowhere else
     documents: tuple[Document, ...]
+    characters: int = 0  # of the pages' text, about
+    talk: Talk = field(default_factory=Talk)  # about these pages
 
     @classmethod
     def first_page(cls, source: Path | bytes, name: str) -> Held:
@@ -23,9 +27,13 @@ class Held:
         Raises:
             DocumentError: it cannot be used.
         """
-        return cls(source, load_pages(source, [1], name))
+        return cls._counted(source, load_pages(source, [1], name))
 
     def turned(self, pages: Sequence[int], crop: Crop | None) -> Held:
         """The same file with other pages, or another part of a page; raises alike."""
         name = self.documents[0].name
-        return Held(self.source, load_pages(self.source, pages, name, crop))
+        return self._counted(self.source, load_pages(self.source, pages, name, crop))
+
+    @classmethod
+    def _counted(cls, source: Path | bytes, documents: tuple[Document, ...]) -> Held:
+        return cls(source, documents, sum(text_length(each.image) for each in documents))

@@ -29,7 +29,7 @@ def take_picture(text: str) -> tuple[str, str | None]:
         header = json.loads(first)
         images = [header[key] for key in IMAGES if "bytes" in header.get(key, ())]
         pictures = [(image.pop("bytes"), image) for image in images]
-        stripped = dumps(header)
+        stripped = dumps(header).encode("utf-8", "replace").decode()
     except (TypeError, ValueError, AttributeError, RecursionError):
         return text, None
     if not pictures:

@@ -15,8 +15,8 @@ from functools import cache
 from typing import Any
 
 from app import templates
+from app.frames import replayed
 from app.picture import take_picture
-from app.session import replayed
 from app.static_files import PLOTLY_JS, REPLAY, STATIC
 from app.theme import css_variables
 from app.views import focus, tree_figure
@@ -78,6 +78,7 @@ def _data(text: str) -> dict[str, Any]:
         "tree": frame.tree,
         "prefix": frame.prefix,
         "entropy": frame.entropy,
+        "tabs": frame.tabs,
         "state": frame.state,
     }
     trees = {step.number: tree_figure(step, lines[0]["run"]) for step in drafting}

@@ -1,8 +1,8 @@
-"""One job at a time: load the model, decode both lanes, hand the page what to show.
+"""One job at a time: load the model, let runs wait for their turn, hand on what they write.
 
-The decoder runs in a thread of its own and only appends lines; this module reads them, builds
-figures at most four times a second, and yields often, so that Stop is heard between two yields.
-Nothing here imports torch: `load_runner` does, in the background, after the page is up.
+The decoder runs in a thread of its own (`app.job`) and only appends lines; this module reads them
+and yields often, so that Stop is heard between two yields. Nothing here imports torch:
+`load_runner` does, in the background, after the page is up.
 """
 
 from __future__ import annotations
@@ -12,158 +12,160 @@ import logging
 import threading
 import time
 import uuid
-from collections import deque
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
-from app.views import entropy_figure, focus, prefix_figure, summary, tree_figure
-from app.views.figure import view_value
-from glance.config import AUTO, NodeBudget
+from app.examples import load_examples
+from app.host import Host
+from app.job import Job
+from app.journal import log_run
+from app.kept import Kept
+from app.settings import Settings
+from app.talk import Talk
+from app.troubles import INTERNAL, Trouble
+from glance.config import AUTO
 from glance.documents.intake import Document, DocumentError, check_question
+from glance.drafters.load import PLAIN, ready_names
+from glance.prefix_cache import PrefixCache
 from glance.replay import lanes
-from glance.trace import Line, dumps, parse_trace
-from glance.types import PromptError
+from glance.trace import Line, dumps
 
-#: decodes a question about one page or two: (pages, question, lanes, node budget, max tokens, run)
-Runner = Callable[[Sequence[Document], str, tuple[str, ...], NodeBudget, int, str], Iterator[Line]]
+if TYPE_CHECKING:
+    from glance.budget import CostProfile
+    from glance.drafters.base import Drafter
+
+#: decodes a question about one page or two: (pages, question, settings, run) and, where there is a
+#: conversation, its talk
+Runner = Callable[..., Iterator[Line]]
 
 #: the model that this server runs
 TARGET = "embedded"
-LANES = {"both": ("glance", "ar"), "glance": ("glance",), "ar": ("ar",)}
+#: the drafters that are there, and the lanes that a run has unless others are chosen
+DRAFTERS = ready_names()
+LANES = (DRAFTERS[0], PLAIN)
+MEASURED = 48  # tokens of the run that tells how fast this machine is
+READING, DECODING = "Reading the page…", "Decoding…"
 YIELD_S = 0.1  # at most ten updates a second
-FIGURE_S = 0.25  # at most four figures a second
-MAX_WAITING = 8
-INTERNAL_ERROR = "The run failed for a reason of the server's own; its log has the details."
-NO_MODEL = "There is no working model on this machine: recorded runs can still be replayed."
+MAX_WARM = 8  # conversations whose page the model need not read again: about 15 MB each
+MAX_WAITING = 8  # runs behind the one that decodes
+MAX_RUNS = MAX_WAITING + 2  # those and the one that decodes, and one more to be told of the queue
+FULL = Trouble("The server is busy and its queue is full: please try again in a minute.", "busy")
+NO_MODEL = Trouble(
+    "There is no working model on this machine: recorded runs can still be replayed.", "missing"
+)
 NO_DOCUMENT = "There is no document yet: choose a file or one of the examples."
 
 log = logging.getLogger(__name__)
 
 
-def load_runner() -> Runner:
-    """The shipped target and drafter, loaded; the one place that knows where they come from."""
+def load_runner(host: Host | None = None, gpu_is_lent: bool = False) -> Runner:
+    """The shipped target and drafters, loaded; the one place that knows where they come from.
+
+    Args:
+        host: learns how fast this machine is, by a short run of the first example.
+        gpu_is_lent: there is a GPU only while a run decodes, so nothing is computed before.
+    """
+    import torch
+
     from glance.ask import ask, warm_up
     from glance.config import DecodeConfig
     from glance.drafters.load import load_drafter
     from glance.profiling import measure_costs
     from glance.targets.load import load_target
 
-    target = load_target(TARGET)
-    drafters = {name: load_drafter(name, target) for name in LANES["both"]}
-    warm_up(target, list(drafters.values()))
-    costs = measure_costs(target, drafters["glance"])
+    target = load_target(TARGET, device="cuda" if torch.cuda.is_available() else "cpu")
+
+    @cache
+    def loaded(name: str) -> Drafter | None:
+        return load_drafter(name, target)
+
+    @cache
+    def drafter(name: str) -> Drafter | None:
+        """Loaded and warm, by the first run that needs it."""
+        warm_up(target, [loaded(name)])
+        return loaded(name)
+
+    @cache
+    def costs(name: str) -> CostProfile:
+        """Measured by the first run that needs them, not at start-up."""
+        return measure_costs(target, drafter(name))
 
     def run(
         documents: Sequence[Document],
         question: str,
-        names: tuple[str, ...],
-        node_budget: NodeBudget,
-        max_tokens: int,
+        settings: Settings,
         run_id: str,
+        talk: Talk | None = None,
     ) -> Iterator[Line]:
+        drafting = next((name for name in settings.lanes if name != PLAIN), PLAIN)
         config = DecodeConfig(
-            node_budget=node_budget,
-            max_new_tokens=max_tokens,
-            costs=costs if node_budget == AUTO else None,
+            node_budget=settings.node_budget,
+            max_new_tokens=settings.max_tokens,
+            temperature=settings.temperature,
+            seed=settings.seed,
+            costs=costs(drafting) if settings.node_budget == AUTO else None,
         )
-        return ask(target, [drafters[name] for name in names], documents, question, config, run_id)
+        lanes = [drafter(name) for name in settings.lanes]
+        history, prefixes = (talk.turns, talk.prefixes) if talk else ((), None)
+        yield from ask(
+            target, lanes, documents, question, config, run_id, history, prefixes=prefixes
+        )
 
+    for name in LANES:
+        (loaded if gpu_is_lent else drafter)(name)
+    if host and not gpu_is_lent:
+        short = Settings(LANES, max_tokens=MEASURED)
+        for example in load_examples()[:1]:
+            host.learn(list(run([example.document()], example.question, short, "measured")))
     return run
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """What one update of the page changes; None leaves a part as it is."""
+class Update:
+    """What is new of a run."""
 
-    state: str | None = None
-    trace: str | None = None
-    tree: str | None = None
-    prefix: str | None = None
-    entropy: str | None = None
-    summary: str | None = None
+    run: str
+    phase: str  # waiting, running, done or error
+    text: str  # in words
+    level: str = "info"  # or warning, error
+    lines: Sequence[Line] = ()  # of its trace, since the last update
 
     @property
-    def parts(self) -> tuple[str | None, ...]:
-        """The parts in the order of the page's outputs."""
-        return self.state, self.trace, self.tree, self.prefix, self.entropy, self.summary
-
-
-def state(
-    phase: str,
-    text: str,
-    level: str = "info",
-    *,
-    run: str = "",
-    source: str = "",
-    asked: str | None = None,
-) -> str:
-    """Value of the state region: what is going on, in words.
-
-    Args:
-        phase: idle, waiting, running, done, stopped or error.
-        run: which run this is about; the page drops what a run says after another took over.
-        source: whose lines the page shows now: live, recorded, opened; empty if unchanged.
-        asked: the question as it was typed, which the page compares with what is typed since.
-    """
-    value = {"phase": phase, "text": text, "level": level, "run": run, "source": source}
-    return json.dumps({**value, "asked": asked}, ensure_ascii=False)
-
-
-def replayed(text: str, source: str, message: str = "") -> Frame:
-    """A whole trace (recorded, or opened from a file), with the figures of its last round.
-
-    Raises:
-        TraceError: the text is no trace.
-    """
-    lines = parse_trace(text)
-    run, asked = lines[0]["run"], lines[0]["prompt"]["question"]
-    told = _with_warnings("idle", message, lines, run=run, source=source, asked=asked)
-    return _frame(text, lines, told)
-
-
-def _with_warnings(phase: str, text: str, lines: list[Line], **about: str) -> str:
-    """Value of the state region: a sentence, and what a run's lines warn of."""
-    notices = [line for line in lines if line["kind"] == "notice"]
-    warned = dict.fromkeys(line["text"] for line in notices if line["level"] == "warning")
-    words = " ".join([text, *warned]).strip()
-    return state(phase, words, "warning" if warned else "info", **about)
-
-
-def _frame(text: str, lines: list[Line], state_value: str) -> Frame:
-    run = lines[0]["run"] if lines else ""
-    lane = focus(lanes(lines))
-    step = lane.rounds[-1] if lane and lane.rounds else None
-    return Frame(
-        state=state_value,
-        trace=text,
-        tree=view_value(run, tree_figure(step, run)),
-        prefix=view_value(run, prefix_figure(lane, lines, run)),
-        entropy=view_value(run, entropy_figure(lane, lines, run)),
-        summary=json.dumps(summary(lines), ensure_ascii=False),
-    )
+    def ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.phase in ("done", "error")
 
 
 class Session:
     """The model of this server and the queue in front of it."""
 
-    def __init__(self, load: Callable[[], Runner] = load_runner) -> None:
-        self._load = load
+    def __init__(self, load: Callable[[], Runner] | None = None, host: Host | None = None) -> None:
+        self.host = host or Host()
+        self._load = load or (lambda: load_runner(self.host))
         self._runner: Runner | None = None
         self._loaded = threading.Event()
         self._queue: list[str] = []  # run ids, the one that decodes first
         self._changed = threading.Condition()
+        self._warm: list[weakref.ref[PrefixCache]] = []  # who asked last stands last
+        self._kept = Kept()
+        self._since = time.monotonic()
 
     def start(self) -> None:
         """Load the model in the background."""
-        threading.Thread(target=self._load_model, name="load-model", daemon=True).start()
+        threading.Thread(target=self.load, name="load-model", daemon=True).start()
 
-    def _load_model(self) -> None:
+    def load(self) -> None:
+        """Load the model; where that fails, recorded runs are all there is."""
         try:
             self._runner = self._load()
         except Exception:
             log.exception("the model could not be loaded")
         finally:
             self._loaded.set()
+        log.info("model %s", json.loads(self.status())["phase"])
 
     def status(self) -> str:
         """Value of the status region."""
@@ -173,6 +175,10 @@ class Session:
             phase, text = "missing", "Replay only: no model"
         else:
             phase, text = "ready", "Model ready"
+        if device := self.host.device:
+            text += f" on {device}"
+        if ms := self.host.write_ms(PLAIN):
+            text += f": {ms:.1f} ms a token, token by token"
         return json.dumps({"phase": phase, "text": text})
 
     @property
@@ -180,44 +186,83 @@ class Session:
         """Whether the model is loaded, or has failed to."""
         return self._loaded.is_set()
 
+    def trace(self, run: str) -> str | None:
+        """The trace of a run of the last ten minutes, as far as it came."""
+        return self._kept.get(run)
+
+    def health(self) -> dict[str, Any]:
+        """What a monitor needs to know: plain counts, nothing of any document."""
+        with self._changed:
+            waiting = max(len(self._queue) - 1, 0)
+            running = bool(self._queue)
+        return {
+            "model": json.loads(self.status())["phase"],
+            "running": int(running),
+            "waiting": waiting,
+            "most_waiting": MAX_WAITING,
+            "up_s": round(time.monotonic() - self._since, 1),
+        }
+
     def run(
         self,
         documents: Sequence[Document],
         question: str,
-        mode: str,
-        node_budget: NodeBudget,
-        max_tokens: int,
-    ) -> Iterator[Frame]:
-        """Frames of one run, in words where it cannot be done. Closing the iterator stops it."""
+        settings: Settings,
+        source: str = "page",  # or api; for the log
+        talk: Talk | None = None,  # that it goes on; gets the answer
+    ) -> Iterator[Update]:
+        """Updates of one run, in words where it cannot be done. Closing the iterator stops it."""
+        run = uuid.uuid4().hex[:12]
+        record = _Record(run, source)
         try:
             if not documents:
                 raise DocumentError(NO_DOCUMENT)
             question = check_question(question)
         except DocumentError as error:
-            yield Frame(state("error", str(error), "error"))
+            yield record.refused(Trouble(str(error), "refused"))
             return
-        run = uuid.uuid4().hex[:12]
         with self._changed:
-            if len(self._queue) > MAX_WAITING:
-                words = "The server is busy and its queue is full: please try again in a minute."
-                yield Frame(state("error", words, "warning"))
-                return
-            self._queue.append(run)
-        job = _Job()
+            full = len(self._queue) > MAX_WAITING
+            if not full:
+                self._queue.append(run)
+        if full:
+            yield record.refused(FULL)
+            return
+        job = Job()
         try:
             yield from self._wait(run)
             if self._runner is None:
-                yield Frame(state("error", NO_MODEL, "warning", run=run))
+                yield record.failed(NO_MODEL)
                 return
-            settings = (documents, question, LANES[mode], node_budget, int(max_tokens), run)
-            job.start(self._runner, settings, lambda: self._leave(run))
-            yield from _frames(job, question, run)
+            decode = partial(self._runner, documents, question, settings, run)
+            if talk:
+                self._keep_warm(talk.prefixes)
+                decode = partial(decode, talk)
+            record.started = time.monotonic()
+            job.start(decode, lambda: self._leave(run))
+            for update in record.follow(job):
+                if talk and update.phase == "done":
+                    talk.latest = (question, next(iter(lanes(record.lines).values())).text)
+                yield update
         finally:
             job.stop.set()
             if not job.started:
                 self._leave(run)
+            if record.lines:
+                self._kept.put(run, "".join(dumps(line) + "\n" for line in record.lines))
+                self.host.learn(record.lines)
+            record.log()
 
-    def _wait(self, run: str) -> Iterator[Frame]:
+    def _keep_warm(self, prefixes: PrefixCache) -> None:
+        """Let a conversation keep its rows; of too many, the one that asked longest ago cannot."""
+        warm = [each for each in self._warm if each() not in (None, prefixes)]
+        warm.append(weakref.ref(prefixes))
+        for each in warm[:-MAX_WARM]:
+            if (oldest := each()) is not None:
+                oldest.clear()
+        self._warm = warm[-MAX_WARM:]
+
+    def _wait(self, run: str) -> Iterator[Update]:
         while True:
             with self._changed:
                 ahead = self._queue.index(run)
@@ -225,10 +270,9 @@ class Session:
                     self._changed.wait(0.2)
             if ahead:
                 runs = "1 run is" if ahead == 1 else f"{ahead} runs are"
-                yield Frame(state("waiting", f"Waiting: {runs} ahead of yours.", run=run))
+                yield Update(run, "waiting", f"Waiting: {runs} ahead of yours.")
             elif not self._loaded.wait(0.2):
-                words = "The model is still loading: your run starts then."
-                yield Frame(state("waiting", words, run=run))
+                yield Update(run, "waiting", "The model is still loading: your run starts then.")
             else:
                 return
 
@@ -238,75 +282,52 @@ class Session:
             self._changed.notify_all()
 
 
-class _Job:
-    """The decoder's thread and the lines that it has written."""
+class _Record:
+    """What is known of one run: when it came and started, its lines, how it went."""
 
-    def __init__(self) -> None:
-        self.lines: deque[Line] = deque()
-        self.stop = threading.Event()
-        self.ended = threading.Event()
-        self.started = False
-        self.error = ""
+    def __init__(self, run: str, source: str) -> None:
+        self.run, self.source = run, source
+        self.came = time.monotonic()
+        self.started: float | None = None
+        self.lines: list[Line] = []
+        self.outcome = "stopped"  # unless it comes to an end
 
-    def start(self, runner: Runner, settings: tuple, leave: Callable[[], None]) -> None:
-        self.started = True
-        work = threading.Thread(target=self._work, args=(runner, settings, leave), daemon=True)
-        work.start()
+    def failed(self, trouble: Trouble) -> Update:
+        """The last update of a run that did not end well."""
+        self.outcome = trouble.outcome
+        level = "warning" if trouble.outcome in ("busy", "missing") else "error"
+        return Update(self.run, "error", trouble.text, level)
 
-    def _work(self, runner: Runner, settings: tuple, leave: Callable[[], None]) -> None:
-        try:
-            for line in runner(*settings):
-                self.lines.append(line)
-                if self.stop.is_set():
-                    break
-        except (DocumentError, PromptError) as error:
-            self.error = str(error)
-        except MemoryError:
-            self.error = "This does not fit into the server's memory: try a smaller image."
-        except Exception:
-            log.exception("the run failed")
-            self.error = INTERNAL_ERROR
-        finally:
-            leave()
-            self.ended.set()
+    def refused(self, trouble: Trouble) -> Update:
+        """The only update of a run that never came to wait."""
+        update = self.failed(trouble)
+        self.log()
+        return update
 
-    def read(self, seconds: float) -> tuple[list[Line], bool]:
-        """The lines written within the next `seconds`, and whether the job has ended.
-
-        Sleeps rather than waiting for each line: being woken by every line would cost the
-        decoder some percent of its time.
-        """
-        ended = self.ended.wait(seconds)
-        lines: list[Line] = []
-        while self.lines:
-            lines.append(self.lines.popleft())
-        return lines, ended
-
-
-def _frames(job: _Job, asked: str, run: str) -> Iterator[Frame]:
-    """Frames of a running job, at most ten a second, each with whole lines."""
-    text = ""
-    lines: list[Line] = []
-    figures_at = 0.0
-    live: dict[str, str] = {"run": run, "source": "live", "asked": asked}
-    yield Frame(state("running", "Reading the page…", run=run))
-    while True:
-        fresh, ended = job.read(YIELD_S)
-        lines += fresh
-        text += "".join(dumps(line) + "\n" for line in fresh)
-        if ended:
-            break
-        running = _with_warnings("running", "Decoding…", lines, **live)
-        if not fresh:
-            yield Frame()  # nothing new, but Stop is heard here
-        elif time.monotonic() - figures_at >= FIGURE_S:
-            figures_at = time.monotonic()
-            yield _frame(text, lines, running)
+    def follow(self, job: Job) -> Iterator[Update]:
+        """Updates of a running job, at most ten a second."""
+        yield Update(self.run, "running", READING)
+        ended = False
+        while not ended:
+            fresh, ended = job.read(YIELD_S)
+            self.lines += fresh
+            if not ended:
+                yield Update(self.run, "running", DECODING if self.lines else READING, lines=fresh)
+        if job.trouble or not self.lines:
+            yield replace(self.failed(job.trouble or INTERNAL), lines=fresh)
         else:
-            yield Frame(running, trace=text)
-    if not lines:
-        yield Frame(state("error", job.error or INTERNAL_ERROR, "error", run=run))
-    elif job.error:
-        yield _frame(text, lines, state("error", job.error, "error", **live))
-    else:
-        yield _frame(text, lines, _with_warnings("done", "Done.", lines, **live))
+            self.outcome = "done"
+            yield Update(self.run, "done", "Done.", lines=fresh)
+
+    def log(self) -> None:
+        """Write the run's line into the log."""
+        now = time.monotonic()
+        started = now if self.started is None else self.started
+        log_run(
+            self.run,
+            self.outcome,
+            source=self.source,
+            waited_ms=1000 * (started - self.came),
+            ms=1000 * (now - started),
+            lines=self.lines,
+        )

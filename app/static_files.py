@@ -15,6 +15,8 @@ def _scripts(*names: str) -> tuple[Path, ...]:
 
 
 #: what draws a run, on the page and in a replay file
-DRAWING = _scripts("core", "trace", "player", "race", "answers", "panels", "plots")
-PAGE = (*DRAWING, *_scripts("pages", "intake", "export", "link"))
+DRAWING = _scripts(
+    "core", "trace", "player", "places", "race", "answers", "document", "panels", "plots", "tabs"
+)
+PAGE = (*DRAWING, *_scripts("pages", "intake", "controls", "talk", "export", "link", "tour"))
 REPLAY = (*DRAWING, *_scripts("replay"))

@@ -13,14 +13,17 @@ STATUS = """
   <span class="g-chip-status" role="status"></span>
   <button type="button" class="g-button g-theme" aria-label="Switch between light and dark">
     Light / dark</button>
+  <button type="button" class="g-button g-tour-open" hidden>Tour</button>
 </div>
 """
 
 DOCUMENT = """
-<div class="g-stand"><div class="g-frame"><img alt=""><svg viewBox="0 0 1 1"
+<div class="g-stand"><div class="g-frame" role="group"
+ aria-label="Places on the page. Arrow keys go through them."><img alt=""><svg viewBox="0 0 1 1"
  preserveAspectRatio="none" aria-hidden="true"></svg></div>
 <div class="g-frame g-second" hidden></div>
 <p class="g-hint">No page yet: drop a file below, or pick an example.</p></div>
+<p class="g-place"></p>
 <p class="g-caption"></p>
 """
 
@@ -50,14 +53,24 @@ INTAKE = """
 close this tab.</p>
 """
 
+TALK = """
+<h3 hidden>Earlier questions</h3>
+<ol tabindex="0" aria-label="Earlier questions and their answers" hidden></ol>
+<p><button type="button" class="g-button g-again" hidden>Ask again about this page</button>
+<button type="button" class="g-button g-anew" hidden>New conversation</button></p>
+"""
+
 RACE = """
 <div class="g-row"><h2>Race</h2><span class="g-origin"></span>
 <span class="g-buttons">
 <button type="button" class="g-button g-slow">Slow motion</button>
-<button type="button" class="g-button g-real">Real speed</button>
-<button type="button" class="g-button g-skip">Show all</button></span></div>
+<span class="g-rates" role="group" aria-label="Replay speed">
+<button type="button" class="g-button g-quarter">0.25&times;</button>
+<button type="button" class="g-button g-real">1&times;</button>
+<button type="button" class="g-button g-skip">instant</button></span></span></div>
 <p class="g-explain">Run one after the other, drawn on one clock that starts when the page has been
-read. A bar is one pass of the model over the text; its number is how many tokens it wrote.</p>
+read. A bar is one pass of the model over the text; its number is how many tokens it wrote;
+the hatched start of a lane is its first draft.</p>
 <div class="g-lanes"></div>
 <div class="g-below"><span class="g-speed" role="status"></span>
 <div class="g-axis" aria-hidden="true"></div></div>
@@ -89,6 +102,9 @@ SCRUBBER = """
 <button type="button" class="g-button g-next" aria-label="Next round">&rsaquo;</button>
 <span class="g-round-label"></span>
 <button type="button" class="g-button g-back" hidden>Back to live</button></div>
+<p class="g-keys">Keys, while no field or button has the focus: <kbd>&larr;</kbd> <kbd>&rarr;</kbd>
+round before and after, <kbd>Home</kbd> <kbd>End</kbd> first and last, <kbd>Space</kbd> slow motion
+on and off. In an answer or on the page the arrows go from token to token, from place to place.</p>
 """
 
 EXPORT = """
@@ -114,20 +130,46 @@ LINK = """
 """
 
 
-def _view(title: str, twin: str) -> str:
+def _view(title: str, twin: str, button: str = "") -> str:
     return (
-        f"<h3>{title}</h3>"
+        f'<div class="g-row"><h3>{title}</h3>{button}</div>'
         '<p class="g-plot-caption"></p>'
         '<div class="g-plot-frame"><div class="g-plot"></div></div>'
         f'<details><summary>{twin}</summary><div class="g-twin" tabindex="0"></div></details>'
     )
 
 
+JUMP = '<button type="button" class="g-button g-jump">Jump to the most uncertain token</button>'
 VIEWS = {
     "tree": _view("Candidate tree", "The tree as a list"),
     "prefix": _view("Accepted prefix", "As a table"),
-    "entropy": _view("Entropy per token", "As a table"),
+    "entropy": _view("Entropy per token", "As a table", JUMP),
 }
+
+_RUN_TABS = {
+    "acceptance": ("Acceptance", _view("Accepted drafted tokens a round", "As a table")),
+    "law": ("Entropy law", _view("Entropy law", "As a table")),
+    "stages": ("Time per round", _view("Milliseconds a round, by stage", "As a table")),
+}
+_STUDY = '<h3>Measured over many pages</h3><div class="g-sections">Reading the results…</div>'
+
+
+def tabs(views: dict[str, tuple[str, str]]) -> str:
+    """Views of which one is open, each with the name of its tab."""
+    heads = "".join(
+        f'<button type="button" role="tab" class="g-button" id="g-tab-{kind}" '
+        f'aria-controls="g-panel-{kind}" data-kind="{kind}">{name}</button>'
+        for kind, (name, _) in views.items()
+    )
+    panels = "".join(
+        f'<div role="tabpanel" class="g-view g-{kind}" id="g-panel-{kind}" '
+        f'aria-labelledby="g-tab-{kind}" hidden>{inner}</div>'
+        for kind, (_, inner) in views.items()
+    )
+    return f'<div class="g-tablist" role="tablist" aria-label="The whole run">{heads}</div>{panels}'
+
+
+TABS = tabs({**_RUN_TABS, "study": ("Study", _STUDY)})
 
 
 def root(kind: str, inner: str, attributes: str = "") -> str:
@@ -161,6 +203,7 @@ REPLAY = f"""
 {_placed("tree", VIEWS["tree"], "g-view")}
 <div class="g-pair">
 {_placed("prefix", VIEWS["prefix"], "g-view")}
-{_placed("entropy", VIEWS["entropy"], "g-view")}</div></section>
+{_placed("entropy", VIEWS["entropy"], "g-view")}</div>
+{_placed("tabs", tabs(_RUN_TABS))}</section>
 </main></div>
 """

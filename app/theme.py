@@ -23,6 +23,13 @@ COLOURS: dict[str, tuple[str, str]] = {
     # what became of a candidate
     "accepted": ("#0b6b63", "#4fd8c6"),
     "rejected": ("#5f697b", "#8b97a8"),
+    # the stages of a round
+    "draft": ("#0b6b63", "#4fd8c6"),
+    "build": ("#8a5200", "#f6bd4f"),
+    "verify": ("#475467", "#b9c4d3"),
+    "accept": ("#2450c4", "#93b4ff"),
+    "commit": ("#a81e57", "#ff8db4"),
+    "other": ("#5f697b", "#8b97a8"),
     # what was read from the page
     "copied": ("#2450c4", "#93b4ff"),
     # states of the badge

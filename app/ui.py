@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from app import templates
+from app.api import add_api
+from app.choices import cards
 from app.components.plotly_view import plotly_view
 from app.components.region import region
+from app.controls import Controls, controls
+from app.cost import hint
 from app.examples import GENERAL_QUESTIONS, Example, load_examples
+from app.frames import Frame, replayed, state
 from app.handlers import (
     chips,
     on_open,
     on_pages,
     on_pick,
+    on_run,
+    on_talk,
     on_upload,
     replay_of,
     rounds_of,
+    study_of,
+    talk_value,
     thumbnails,
     tree_of,
 )
 from app.held import Held
 from app.preview import document_value
-from app.session import MAX_WAITING, TARGET, Frame, Session, replayed, state
+from app.session import LANES, MAX_RUNS, TARGET, Session
+from app.settings import DEFAULTS
 from app.static_files import PLOTLY_JS, STATIC
 from app.theme import css_variables
-from glance.config import AUTO
+from app.uploads import uploaded
 from glance.limits import limits_of
 
-MODES = [("Both", "both"), ("GLANCE", "glance"), ("Token by token (AR)", "ar")]
 STOPPED = "Stopped. What was decoded until then stays."
 FONTS = ("ui-sans-serif", "system-ui", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif")
 MONO = ("ui-monospace", "SF Mono", "Menlo", "DejaVu Sans Mono", "monospace")
+#: events of all visitors that wait for their turn; further ones are refused in words
+MAX_QUEUED = 64
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 
@@ -50,13 +59,12 @@ class _Ask:
     file: gr.File
     question: gr.Textbox
     suggestions: gr.HTML
-    mode: gr.Radio
     run: gr.Button
     stop: gr.Button
+    cost: gr.HTML
     message: gr.HTML
-    budget: gr.Slider
-    auto: gr.Checkbox
-    limit: gr.Slider
+    talk: gr.HTML
+    controls: Controls
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ class _Views:
     tree: gr.HTML
     prefix: gr.HTML
     entropy: gr.HTML
+    tabs: gr.HTML
     opened: gr.UploadButton
 
 
@@ -79,13 +88,14 @@ def build(session: Session, examples: tuple[Example, ...] | None = None) -> gr.B
     text = first.recorded() if first else ""
     start = replayed(text, "recorded") if text else Frame(state("idle", ""))
 
-    with gr.Blocks(title="GLANCE", analytics_enabled=False, delete_cache=(3600, 3600)) as demo:
+    with gr.Blocks(title="GLANCE", analytics_enabled=False, delete_cache=(30, 120)) as demo:
         held = gr.State(file)
         status = region("status", templates.STATUS, session.status())
         channel = region("channel", value=start.trace or "", elem_classes=["g-away"])
         with gr.Row(elem_classes=["g-top"]):
             with gr.Column(scale=4, min_width=300, elem_classes=["g-card", "g-ask"]):
-                ask = _ask_column(first, examples, file, start)
+                cost = hint(session.host, file, *LANES, DEFAULTS.max_new_tokens)
+                ask = _ask_column(first, examples, file, start, cost)
             with gr.Column(scale=7, min_width=300, elem_classes=["g-right"]):
                 with gr.Column(elem_classes=["g-card", "g-results"]):
                     region("race", templates.RACE)
@@ -94,18 +104,13 @@ def build(session: Session, examples: tuple[Example, ...] | None = None) -> gr.B
                     region("answers", templates.ANSWERS)
         views = _round_views(start, summary)
         frame = [ask.message, channel, views.tree, views.prefix, views.entropy, views.summary]
-        _wire(session, examples, held, ask, views, frame)
+        frame.append(views.tabs)
+        running = _wire(session, examples, held, ask, views, frame)
+        _keep_informed(session, held, ask, status, running)
         _forget_at_the_end(demo, held)
-
-        clock = gr.Timer(1.0)
-        clock.tick(
-            lambda: (session.status(), gr.Timer(active=not session.settled)),
-            None,
-            [status, clock],
-            queue=False,
-            **QUIET,
-        )
-    return demo.queue(max_size=64)
+        add_api(session)
+    # of each quick event, a page read for instance, one at a time; runs have a limit of their own
+    return demo.queue(max_size=MAX_QUEUED, default_concurrency_limit=1)
 
 
 def _ask_column(
@@ -113,6 +118,7 @@ def _ask_column(
     examples: tuple[Example, ...],
     held: Held | None,
     start: Frame,
+    cost: str,
 ) -> _Ask:
     shown = document_value(*held.documents) if held else "null"
     page = region("document", templates.DOCUMENT, shown)
@@ -144,16 +150,9 @@ def _ask_column(
     with gr.Row(elem_classes=["g-go"]):
         run = gr.Button("Run", variant="primary", elem_id="g-run")
         stop = gr.Button("Stop", elem_id="g-stop")
+    likely = region("cost", value=cost)
     message = region("state", value=start.state, root='role="status" aria-live="polite"')
-    mode = gr.Radio(MODES, value="both", label="Decode", elem_id="g-mode")
-    with gr.Accordion("Settings", open=False, elem_id="g-settings"):
-        budget = gr.Slider(1, 63, 15, step=1, label="Node budget: most candidates of a round")
-        auto = gr.Checkbox(
-            False,
-            label="Auto: every round takes the node budget that pays most on this machine",
-            elem_id="g-auto",
-        )
-        limit = gr.Slider(8, 512, 256, step=8, label="Max tokens of the answer")
+    talk = region("talk", templates.TALK, talk_value(held))
     return _Ask(
         page,
         pages,
@@ -161,13 +160,12 @@ def _ask_column(
         file,
         question,
         suggestions,
-        mode,
         run,
         stop,
+        likely,
         message,
-        budget,
-        auto,
-        limit,
+        talk,
+        controls(),
     )
 
 
@@ -178,11 +176,12 @@ def _round_views(start: Frame, summary: gr.HTML) -> _Views:
         with gr.Row(elem_classes=["g-pair"]):
             prefix = plotly_view("prefix", start.prefix)
             entropy = plotly_view("entropy", start.entropy)
+        tabs = region("tabs", templates.TABS, start.tabs, server_functions=[study_of])
     with gr.Row(elem_classes=["g-foot"]):
         region("export", templates.EXPORT, server_functions=[replay_of, rounds_of])
         region("link", templates.LINK)
         opened = gr.UploadButton("Open trace", file_types=[".jsonl"], elem_id="g-open", size="sm")
-    return _Views(summary, tree, prefix, entropy, opened)
+    return _Views(summary, tree, prefix, entropy, tabs, opened)
 
 
 def _wire(
@@ -192,13 +191,10 @@ def _wire(
     ask: _Ask,
     views: _Views,
     frame: list[gr.HTML],
-) -> None:
-    def run(
-        file: Held | None, question: str, mode: str, budget: int, auto: bool, limit: int
-    ) -> Iterator[Sequence[Any]]:
+) -> gr.events.Dependency:
+    def run(file: Held | None, question: str, *controls: Any) -> Iterator[Sequence[Any]]:
         shown: Sequence[Any] = (gr.skip(),) * len(frame)
-        pages = file.documents if file else ()
-        for each in session.run(pages, question, mode, AUTO if auto else int(budget), limit):
+        for each in on_run(session, file, question, *controls):
             # An unchanged value costs next to nothing, a skip makes its component anew.
             shown = [
                 old if new is None else new for old, new in zip(shown, each.parts, strict=True)
@@ -215,39 +211,41 @@ def _wire(
             typed,
             offered,
             thumbnails(examples, example),
+            talk_value(file),
             *updates(each),
         )
 
-    def upload(path: str | None) -> Sequence[Any]:
-        with _deleted(path):
-            return (*on_upload(path), thumbnails(examples, None), None)
+    def upload(file: dict[str, Any] | None) -> Sequence[Any]:
+        with uploaded(file) as path:
+            return (*on_upload(path), thumbnails(examples, None), None, talk_value(None))
 
     def turn(file: Held | None, event: gr.EventData) -> Sequence[Any]:
         file, shown, told = on_pages(file, event.value)
-        return file, gr.skip() if shown is None else shown, told
+        return file, gr.skip() if shown is None else shown, told, talk_value(file)
+
+    def talk(file: Held | None, typed: str, event: gr.EventData) -> Sequence[Any]:
+        return on_talk(file, typed, event.value)
 
     def suggest(event: gr.EventData) -> str:
         return event.value
 
-    def open_trace(path: str) -> Sequence[Any]:
-        with _deleted(path):
+    def open_trace(file: dict[str, Any] | None) -> Sequence[Any]:
+        with uploaded(file) as path:
             picture, each = on_open(path)
         if picture is None:
-            return (*(gr.skip(),) * 4, *updates(each))
+            return (*(gr.skip(),) * 5, *updates(each))
         # a copy of the page, to look at: a run needs the page itself
-        return (None, picture, None, thumbnails(examples, None), *updates(each))
+        shown = thumbnails(examples, None)
+        return (None, picture, None, shown, talk_value(None), *updates(each))
 
     running = ask.run.click(
         run,
-        [held, ask.question, ask.mode, ask.budget, ask.auto, ask.limit],
+        [held, ask.question, *ask.controls.values],
         frame,
         concurrency_id="target",
         trigger_mode="multiple",  # player.js lets one press through at a time
-        concurrency_limit=MAX_WAITING + 2,  # those waiting are told so; one at a time decodes
+        concurrency_limit=MAX_RUNS,  # those waiting are told so; one at a time decodes
         **QUIET,
-    )
-    ask.auto.input(
-        lambda auto: gr.Slider(interactive=not auto), ask.auto, ask.budget, queue=False, **QUIET
     )
     ask.stop.click(
         lambda: state("stopped", STOPPED),
@@ -260,7 +258,7 @@ def _wire(
     ask.examples.select(
         pick,
         None,
-        [held, ask.page, ask.file, ask.question, ask.suggestions, ask.examples, *frame],
+        [held, ask.page, ask.file, ask.question, ask.suggestions, ask.examples, ask.talk, *frame],
         cancels=[running],
         **QUIET,
     )
@@ -268,35 +266,71 @@ def _wire(
     ask.file.upload(
         upload,
         ask.file,
-        [held, ask.page, ask.suggestions, ask.message, ask.examples, ask.file],
+        [held, ask.page, ask.suggestions, ask.message, ask.examples, ask.file, ask.talk],
         cancels=[running],
+        preprocess=False,  # which would leave an empty file behind, see app.uploads
         **QUIET,
     )
     ask.pages.select(
         turn,
         held,
-        [held, ask.page, ask.message],
+        [held, ask.page, ask.message, ask.talk],
         cancels=[running],
         trigger_mode="always_last",
         **QUIET,
     )
+    ask.talk.select(
+        talk, [held, ask.question], [held, ask.question, ask.talk], queue=False, **QUIET
+    )
     views.opened.upload(
         open_trace,
         views.opened,
-        [held, ask.page, ask.file, ask.examples, *frame],
+        [held, ask.page, ask.file, ask.examples, ask.talk, *frame],
         cancels=[running],
+        preprocess=False,
         **QUIET,
     )
+    return running
 
 
-@contextmanager
-def _deleted(path: str | None) -> Iterator[None]:
-    """An uploaded file, gone from the server's disk at the end."""
-    try:
-        yield
-    finally:
-        if path:
-            Path(path).unlink(missing_ok=True)
+def _keep_informed(
+    session: Session,
+    held: gr.State,
+    ask: _Ask,
+    status: gr.HTML,
+    running: gr.events.Dependency,
+) -> None:
+    """What is known of the machine, of the chosen drafters, and so of a run's cost."""
+    first, second, limit = ask.controls.first, ask.controls.second, ask.controls.limit
+    asked = [held, first, second, limit]
+
+    def cost(*chosen: Any) -> str:
+        return hint(session.host, *chosen)
+
+    def both(*chosen: Any) -> tuple[str, str]:
+        return session.status(), cost(*chosen)
+
+    clock = gr.Timer(1.0)
+    clock.tick(
+        lambda *chosen: (*both(*chosen), gr.Timer(active=not session.settled)),
+        asked,
+        [status, ask.cost, clock],
+        queue=False,
+        **QUIET,
+    )
+    running.then(both, asked, [status, ask.cost], queue=False, **QUIET)
+    lanes = [first, second]
+    changed = [each.change for each in lanes]
+    gr.on(changed, cards, lanes, ask.controls.cards, queue=False, **QUIET)
+    gr.on(
+        [*changed, limit.change, ask.page.change],
+        cost,
+        asked,
+        ask.cost,
+        queue=False,
+        trigger_mode="always_last",
+        **QUIET,
+    )
 
 
 def _forget_at_the_end(demo: gr.Blocks, held: gr.State) -> None:

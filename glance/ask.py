@@ -23,10 +23,16 @@ from glance.ground import copied_spans, fraction
 from glance.grounding import grounding
 from glance.lane import digits
 from glance.limits import UNLIKE, limits_of
+from glance.prefix_cache import PrefixCache
 from glance.replay import RecordedLane, lanes
 from glance.targets.base import Target
 from glance.trace import SCHEMA, Line, provenance
-from glance.types import Prompt
+from glance.types import Prompt, PromptError
+
+TOO_LONG = (
+    "With all earlier questions and answers this is more than the model reads at once: "
+    "begin a new conversation, or lower max tokens."
+)
 
 
 def ask(
@@ -38,11 +44,15 @@ def ask(
     run: str | None = None,
     history: Sequence[tuple[str, str]] = (),  # earlier questions and answers about the document
     sample: dict[str, Any] | None = None,  # for the header, where the page was generated
+    prefixes: PrefixCache | None = None,  # the conversation's; holds this question's rows then
 ) -> Iterator[Line]:
     """The whole trace of a question: header, notices, the lanes, compare, grounding.
 
     There is no compare line above temperature 0, where equal text is not to be expected. Grounding
     is of the first page.
+
+    A follow-up goes on from the rows in `prefixes`, if all lanes can, so that their times compare.
+    A question without history always reads its page: its prefill is what reading takes.
 
     Raises:
         DocumentError: the question is blank or too long.
@@ -53,7 +63,7 @@ def ask(
     documents = [pages] if isinstance(pages, Document) else list(pages)
     images = [each.image for each in documents]
     prompt = target.prompt(images, check_question(question), history)
-    target.check_length(prompt, config.max_new_tokens)
+    _check_length(target, prompt, config, history)
     decoders = [Decoder(target, drafter, config) for drafter in drafters]
     numbers = count()
 
@@ -61,13 +71,16 @@ def ask(
         return {"kind": kind, "run": run, "seq": next(numbers), **body}
 
     seen = _images(target, documents, prompt)
-    yield line_of("header", _header(target, decoders, seen, prompt, config, sample))
+    yield line_of("header", _header(target, decoders, seen, prompt, history, config, sample))
     told = [notice for each in documents for notice in each.notices]
     for notice in dict.fromkeys((*told, *_warnings(target, seen, prompt))):
         yield line_of("notice", {"level": notice.level, "code": notice.code, "text": notice.text})
     lines: list[Line] = []
+    taps = {layer for drafter in drafters if drafter for layer in drafter.taps}
+    earlier = prefixes.covering(sorted(taps)) if prefixes and history else None
+    keep = prefixes.keep if prefixes else None
     for decoder in decoders:
-        for line in decoder.stream(prompt, run, numbers):
+        for line in decoder.stream(prompt, run, numbers, earlier, keep):
             lines.append(line)
             yield line
     recorded = lanes(lines)
@@ -78,6 +91,17 @@ def ask(
     # another text, and at temperature 0 they gave the same, or compare said otherwise
     shown = next((decoder for decoder in decoders if decoder.drafter), decoders[0])
     yield line_of("grounding", _grounded(target, documents, prompt, history, recorded[shown.name]))
+
+
+def _check_length(
+    target: Target, prompt: Prompt, config: DecodeConfig, history: Sequence[tuple[str, str]]
+) -> None:
+    try:
+        target.check_length(prompt, config.max_new_tokens)
+    except PromptError as error:
+        if not history:
+            raise
+        raise PromptError(TOO_LONG) from error
 
 
 def _warnings(target: Target, images: Sequence[dict[str, Any]], prompt: Prompt) -> Iterator[Notice]:
@@ -138,6 +162,7 @@ def _header(
     decoders: Sequence[Decoder],
     images: Sequence[dict[str, Any]],
     prompt: Prompt,
+    history: Sequence[tuple[str, str]],
     config: DecodeConfig,
     sample: dict[str, Any] | None,
 ) -> dict[str, Any]:
@@ -173,6 +198,7 @@ def _header(
             "question": prompt.question,
             "tokens": prompt.input_ids.shape[1],
             "image_tokens": prompt.image_tokens,
+            **({"history": [list(turn) for turn in history]} if history else {}),
         },
         **dict(zip(("image", "second_image"), images, strict=False)),
         "sample": sample,

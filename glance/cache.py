@@ -1,4 +1,4 @@
-"""The target's KV cache after a verify pass: keep the accepted path, drop the rest."""
+"""The target's KV cache: cut to the accepted path after a verify pass, or begun with known rows."""
 
 from __future__ import annotations
 
@@ -31,3 +31,14 @@ def compact(
                 # index_select copies before the write: source and destination overlap
                 tail[:, :, :kept] = tail.index_select(2, index)
     cache.crop(-(rows - kept))
+
+
+def resumed(
+    layers: Sequence[tuple[torch.Tensor, torch.Tensor]],  # keys and values, [1, heads, n, e]
+    rows: int,
+) -> DynamicCache:
+    """A cache that begins with the first `rows` rows of another, as copies."""
+    cache = DynamicCache()
+    for index, (keys, values) in enumerate(layers):
+        cache.update(keys[:, :, :rows], values[:, :, :rows], index)
+    return cache

@@ -14,6 +14,8 @@ FAULTS = ("mask", "positions", "compaction")
 #: a node budget that every round chooses anew, from what its candidates promise and passes cost
 AUTO: Final = "auto"
 MOST_NODES = 63  # that an automatic budget may choose
+MAX_TEMPERATURE = 10.0
+MAX_SEED = 2**32 - 1  # the generator would forget the bits above
 
 NodeBudget = int | Literal["auto"]
 
@@ -56,9 +58,9 @@ class DecodeConfig:
             raise ValueError(f"costs have no use unless node_budget is {AUTO!r}")
         if self.max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1, got {self.max_new_tokens}")
-        if not 0.0 <= self.temperature <= 10.0:
+        if not 0.0 <= self.temperature <= MAX_TEMPERATURE:
             raise ValueError(f"temperature must be between 0 and 10, got {self.temperature}")
-        if not 0 <= self.seed < 2**32:  # the generator would forget the bits above
+        if not 0 <= self.seed <= MAX_SEED:
             raise ValueError(f"seed must be between 0 and 2**32 - 1, got {self.seed}")
         if any(token_id < 0 for token_id in self.stop_ids):
             raise ValueError(f"stop_ids must not be negative, got {self.stop_ids}")

@@ -23,6 +23,7 @@ from glance.drafters.load import PLAIN
 from glance.entropy import RowStats, row_stats
 from glance.lane import Lane, digits
 from glance.metrics import CONNECTED_ROUNDS, disconnected
+from glance.prefix_cache import Prefix
 from glance.sampling import Sampler
 from glance.targets.base import Request, Target
 from glance.trace import Line
@@ -102,10 +103,13 @@ class Decoder:
         prompt: Prompt,
         run: str = "run",
         numbers: Iterator[int] | None = None,  # `seq` of the lines; from 0 by default
+        earlier: Prefix | None = None,  # of a question before, with the features of our taps
+        keep: Callable[[Prefix], None] | None = None,  # gets the prompt's rows once it is read
     ) -> Iterator[Line]:
         """The lane's trace lines as they happen: prefill, then whole rounds, then finish.
 
         A notice comes between rounds where the drafter seems not to get the target's states.
+        Rows of the prompt that `earlier` has are not read again; the answer is the same.
 
         Raises:
             PromptError: prompt and answer do not fit the target's context.
@@ -113,7 +117,9 @@ class Decoder:
         self.target.check_length(prompt, self.config.max_new_tokens)
         lane = Lane(self.target, self.config, self._clock, self.name, run, numbers or count())
         sampler = Sampler(self.config.temperature, self.config.seed)
-        request, features, line = self._prefill(lane, sampler, prompt)
+        request, features, line = self._prefill(lane, sampler, prompt, earlier)
+        if keep:
+            keep(Prefix.of(prompt, request, self._taps, features))
         try:
             yield line
             lane.watch.start()
@@ -162,13 +168,14 @@ class Decoder:
 
     @torch.inference_mode()
     def _prefill(
-        self, lane: Lane, sampler: Sampler, prompt: Prompt
+        self, lane: Lane, sampler: Sampler, prompt: Prompt, earlier: Prefix | None = None
     ) -> tuple[Request, Tensor | None, Line]:
         began = self._clock.now()
-        request, logits, features = self.target.prefill(prompt, self._taps)
+        request, logits, features = self.target.prefill(prompt, self._taps, earlier)
         token_id = sampler.pick(logits)
         lane.prefill_ms = self._clock.now() - began
-        line = lane.prefill_line(row_stats(logits[None]), token_id, request.length)
+        stats = row_stats(logits[None])
+        line = lane.prefill_line(stats, token_id, request.length, request.reused)
         return request, features, line
 
 

@@ -132,15 +132,14 @@ class Lane:
             for token_id, p in zip(stats.top_ids[row], stats.top_p[row], strict=True)
         ]
 
-    def prefill_line(self, stats: RowStats, token_id: int, cache: int) -> Line:
+    def prefill_line(self, stats: RowStats, token_id: int, cache: int, reused: int) -> Line:
         """Commit the prefill token (t0): it belongs to no round and is counted in none."""
         self.admit([token_id])
         [token], text = self.commit([token_id], ["target"], stats, [0])
         top = token.pop("top")
         root = {**token, "text": text}
-        return self.line(
-            "prefill", 0.0, ms=round(self.prefill_ms, 3), root=root, top=top, cache=cache
-        )
+        ms = round(self.prefill_ms, 3)
+        return self.line("prefill", 0.0, ms=ms, root=root, top=top, cache=cache, reused=reused)
 
     def finish_line(self, drafter_passes: int) -> Line:
         """Totals; rates and tau leave the prefill token out, as it was known before the window."""

@@ -42,12 +42,22 @@ def block(bench: dict[str, Any], image: str) -> str:
         ReportError: nothing was drafted.
         KeyError: a field is missing.
     """
+    rows = task_rows(bench)
+    picture = f"![Decode speed-up over plain decoding, by task]({image})"
+    lines = [conditions(bench), "", *table(HEADS, rows), "", picture, ""]
+    return "\n".join([*lines, *report_paper.lines(bench)])
+
+
+def task_rows(bench: dict[str, Any]) -> list[list[str]]:
+    """Cells below HEADS: the first drafter task by task, and its means where they were measured.
+
+    Raises:
+        ReportError: nothing was drafted.
+        KeyError: a field is missing.
+    """
     name = shown_lanes(bench)[0]
     rows = [_cells(row, bench) for row in bench["rows"] if row["drafter"] == name]
-    rows += [_mean_cells(mean) for mean in grounded_means(bench, name)]
-    picture = f"![Decode speed-up over plain decoding, by task]({image})"
-    lines = [_conditions(bench, name), "", *table(HEADS, rows), "", picture, ""]
-    return "\n".join([*lines, *report_paper.lines(bench)])
+    return rows + [_mean_cells(mean) for mean in grounded_means(bench, name)]
 
 
 def rewrite(page: str, text: str) -> str:
@@ -87,7 +97,9 @@ def grounded_means(bench: dict[str, Any], name: str) -> list[dict[str, Any]]:
     ]
 
 
-def _conditions(bench: dict[str, Any], name: str) -> str:
+def conditions(bench: dict[str, Any]) -> str:
+    """How it was measured, in two sentences of Markdown."""
+    name = shown_lanes(bench)[0]
     settings, machine = bench["settings"], bench["provenance"]["machine"]
     load = bench["load"]
     budget = next(one["node_budget"] for one in bench["drafters"] if one["name"] == name)

@@ -5,7 +5,7 @@ window opened) and, where a verb took time, `ms`; a round's lines have `r`, coun
 
     header    first: schema, created, lanes, target, drafter, settings, prompt, image, sample,
               provenance
-    prefill   root {id, text, start, end, h, margin}, top, cache
+    prefill   root {id, text, start, end, h, margin}, top, cache, reused
     draft     size, h_draft (nats, per offset), drafter_passes
     build     tree {parent, id, text, p_draft, rank}: parallel arrays, node 0 = root; node_budget
               (of the settings; where they say "auto", the number of nodes that was chosen)
@@ -20,6 +20,10 @@ window opened) and, where a verb took time, `ms`; a round's lines have `r`, coun
 
 `header.sample` is null for a file; of a generated page it has split, index, task, type (what is
 asked for), history [[question, answer]] and degradations [{name, level (0 to 1)}].
+
+`header.prompt.history` [[question, answer]], oldest first, is there only for a follow-up. `reused`
+of its prefill says how many of the `cache` rows of the prompt were taken from the prefill of the
+question before, and not read again; 0, or absent in older traces, for a first question.
 
 `image` of the header is the page that was asked about; `second_image`, of the same fields, is there
 only for a question about two.
@@ -44,6 +48,7 @@ by every commit's text.
 from __future__ import annotations
 
 import json
+import math
 import platform
 import shlex
 import subprocess
@@ -64,6 +69,17 @@ LANE_KINDS = ("prefill", "draft", "build", "verify", "accept", "commit", "finish
 KINDS = ("header", *LANE_KINDS, "compare", "notice")
 
 Line = dict[str, Any]
+
+#: all that reading the fields of a damaged trace was seen to raise: numbers may be of any size
+DAMAGE = (
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
 
 
 class TraceError(ValueError):
@@ -125,7 +141,9 @@ def parse_trace(text: str) -> list[Line]:
 
 def _parse(row: str) -> Line | None:
     try:
-        line = json.loads(row, parse_constant=_refuse)
+        line = json.loads(row, parse_constant=_refuse, parse_float=_finite)
+        if "\\ud" in row.lower():  # perhaps half a character, spelled out: no text can hold it
+            line = json.loads(dumps(line).encode("utf-8", "replace"))
     except (ValueError, RecursionError):  # RecursionError: brackets nested without end
         return None
     return line if isinstance(line, dict) and isinstance(line.get("kind"), str) else None
@@ -133,6 +151,13 @@ def _parse(row: str) -> Line | None:
 
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"JSON has no {name}")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        _refuse(digits)
+    return value
 
 
 def _check_header(line: Line) -> None:
@@ -159,7 +184,7 @@ def whole_lines() -> Iterator[None]:
         yield
     except TraceError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except DAMAGE as error:
         raise TraceError("The trace is damaged: a line lacks some of its fields.") from error
 
 

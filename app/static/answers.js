@@ -1,9 +1,12 @@
 // The answers side by side: tokens by origin, grouped by round, revealed on the replay's clock.
-// A strip's textContent is the answer itself: glyphs and tags are drawn by the style sheet.
+// A strip's textContent is the answer itself: glyphs and tags are drawn by the style sheet. A token
+// stands at the same place of every strip: a tag in one leaves as much room in the others.
 (() => {
   "use strict";
   const G = window.GLANCE;
   const { el } = G;
+  const LEAP = 4; // drafted tokens accepted in one pass, from which on a round is tagged
+  const FULL = 2; // nats, from which on a token's entropy bar is full
   const ORIGINS = {
     drafted: "drafted, accepted by the target", bonus: "the target's own token after a block",
     corrected: "the target's own token, where the draft was rejected", target: "the target's own token",
@@ -19,11 +22,13 @@
       node.dataset.glyph = token.top.find(([id]) => id === token.id)?.[1] || "·";
     }
     node.textContent = token.text;
+    node.style.setProperty("--h", Math.min(Number(token.h) / FULL, 1) || 0);
     return node;
   };
 
   G.region("answers", ({ root }) => {
     const strips = new Map();
+    let leader = null;
     const holder = root.querySelector(".g-strips");
     const live = root.querySelector(".g-live");
     const tip = el("div", { class: "g-tip", role: "tooltip", hidden: true });
@@ -36,7 +41,7 @@
       const note = el("span", { class: "g-note" });
       holder.append(el("article", { class: "g-answer" },
         el("h3", {}, G.laneName(name)), note, body));
-      const made = { name, body, note, drawn: 0, groups: [], shown: 0, at: -1 };
+      const made = { name, body, note, drawn: 0, groups: [], nodes: [], paired: new Map(), at: -1 };
       strips.set(name, made);
       wire(made);
       return made;
@@ -44,13 +49,15 @@
 
     const append = (made, lane) => {
       const atEnd = made.body.scrollTop + made.body.clientHeight >= made.body.scrollHeight - 8;
-      if (lane.prefill && !made.body.firstChild) {
-        made.body.append(el("span", { class: "g-round", "data-r": 0 }, span(lane.tokens[0])));
-      }
+      const add = (r, tokens) => {
+        const nodes = tokens.map(span);
+        made.nodes.push(...nodes);
+        return el("span", { class: "g-round", "data-r": r }, ...nodes);
+      };
+      if (lane.prefill && !made.body.firstChild) made.body.append(add(0, lane.tokens.slice(0, 1)));
       for (const step of lane.rounds.slice(made.drawn)) {
-        const group = el("span", { class: "g-round", "data-r": step.r },
-          ...lane.tokens.slice(step.from, step.to).map(span));
-        if (step.accepted >= 4) {
+        const group = add(step.r, lane.tokens.slice(step.from, step.to));
+        if (step.accepted >= LEAP) {
           group.classList.add("g-leap");
           group.dataset.tag = `one pass, ${step.to - step.from} tokens`;
         }
@@ -62,10 +69,30 @@
       if (atEnd) made.body.scrollTop = made.body.scrollHeight;
     };
 
+    // Room for the tags of one strip in another, as far as both wrote the same tokens.
+    const pair = (made, other) => {
+      const [mine, theirs] = [made, other].map(({ name }) => G.trace.lanes.get(name)?.tokens || []);
+      let at = made.paired.get(other) || 0;
+      for (; at < made.groups.length; at += 1) {
+        const { from, to, accepted } = made.groups[at].step;
+        if (theirs.length < to) break;
+        if (mine.slice(from, to).some(({ id }, i) => id !== theirs[from + i].id)) { at = Infinity; break; }
+        const node = other.nodes[from];
+        const before = node.previousSibling;
+        const tagged = before ? before.matches(".g-pace") : node.parentNode.matches(".g-leap");
+        if (accepted < LEAP || tagged) continue;
+        const passes = new Set(theirs.slice(from, to).map(({ r }) => r)).size;
+        node.before(el("i", { class: "g-pace", "data-tag": G.plural(passes, "pass") }));
+      }
+      made.paired.set(other, at);
+    };
+
     const draw = ({ fresh, rounds } = {}) => {
       if (fresh) { strips.clear(); holder.replaceChildren(); hide(); }
       for (const name of G.trace.header?.lanes || []) strip(name);
       for (const lane of G.trace.lanes.values()) append(strip(lane.name), lane);
+      const all = [...strips.values()];
+      for (const made of all) all.forEach((other) => other !== made && pair(made, other));
       holder.dataset.lanes = strips.size;
       root.classList.toggle("g-empty", !strips.size);
       const step = (rounds || []).filter((each) => each.lane === G.trace.focus() && each.lane.name !== "ar").at(-1);
@@ -94,21 +121,37 @@
       }
     };
     const follow = (body, node) => {
-      const bottom = node.offsetTop + node.offsetHeight - body.offsetTop;
+      const bottom = node.offsetTop + node.offsetHeight;
       if (bottom > body.scrollTop + body.clientHeight) body.scrollTop = bottom - body.clientHeight + 8;
     };
+    // Moves the strip alone, never the page.
+    const reveal = (body, node) => {
+      if (node.offsetTop < body.scrollTop) body.scrollTop = node.offsetTop - 8;
+      follow(body, node);
+    };
+
+    // The same token in the strips of all lanes that have it.
+    const mark = (token, under) => {
+      for (const made of strips.values()) {
+        if (G.trace.lanes.get(made.name)?.tokens[token.index]?.id !== token.id) continue;
+        made.nodes[token.index].classList.add("g-here");
+        // a strip that moved by itself would slip away under the pointer
+        if (made !== under) reveal(made.body, made.nodes[token.index]);
+      }
+    };
+    const unmark = () => root.querySelectorAll(".g-here").forEach((node) => node.classList.remove("g-here"));
 
     // --- one token's story: on hover, tap and by arrow keys ---------------------------------
     const hide = () => {
       tip.hidden = true;
-      root.querySelectorAll(".g-here").forEach((node) => node.classList.remove("g-here"));
+      unmark();
       G.emit("token", null);
     };
     const show = (made, node) => {
       const token = G.trace.lanes.get(made.name)?.tokens[Number(node.dataset.i)];
       if (!token) return;
       hide();
-      node.classList.add("g-here");
+      mark(token, made);
       const rows = token.top.slice(0, 5).map(([, text, p]) => el("li", {},
         el("code", {}, G.glyphs(text)), el("i", { style: `--p:${Number(p)}` }), el("b", {}, Number(p).toFixed(3))));
       tip.replaceChildren(
@@ -134,6 +177,12 @@
         const step = lane.rounds.find((each) => each.r === Number(node.parentNode.dataset.r));
         if (step && lane === G.trace.focus()) G.player.pick(step);
       });
+      // all are read together: the one that the reader is at leads, unless a run moves each
+      for (const name of ["pointerenter", "focus"]) made.body.addEventListener(name, () => { leader = made; });
+      made.body.addEventListener("scroll", () => {
+        if (leader !== made || G.player.playing || document.body.classList.contains("g-running")) return;
+        for (const { body } of strips.values()) body.scrollTop = made.body.scrollTop;
+      });
       made.body.addEventListener("pointerleave", hide);
       made.body.addEventListener("blur", hide);
       made.body.addEventListener("keydown", (event) => {
@@ -141,16 +190,21 @@
         if (event.key === "Escape") hide();
         if (!move) return;
         event.preventDefault();
-        const nodes = made.body.querySelectorAll(".g-tok");
-        made.at = Math.min(Math.max(made.at + move, 0), nodes.length - 1);
-        nodes[made.at].scrollIntoView({ block: "nearest" });
-        show(made, nodes[made.at]);
+        made.at = Math.min(Math.max(made.at + move, 0), made.nodes.length - 1);
+        reveal(made.body, made.nodes[made.at]);
+        show(made, made.nodes[made.at]);
         live.textContent = tip.textContent;
       });
     };
 
     G.on("trace", draw);
     G.on("time", time);
+    G.on("place", (region) => {
+      unmark();
+      const tokens = G.trace.focus()?.tokens || [];
+      // backwards, so that in the end the first one is in sight
+      for (const index of [...(region?.tokens || [])].reverse()) if (tokens[index]) mark(tokens[index]);
+    });
     G.on("round", (step) => {
       for (const made of strips.values()) {
         for (const each of made.groups) each.group.classList.toggle("g-chosen", each.step === step);

@@ -31,7 +31,11 @@ window.GLANCE = window.GLANCE || (() => {
   };
   const duration = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`);
   const plural = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
-  const laneName = (name) => (name === "ar" ? "Token by token" : name === "glance" ? "GLANCE" : name);
+  const LANES = { // app/format.py has the same
+    glance: "GLANCE", "glance-chain": "GLANCE chain", eagle3: "EAGLE-3", eagle2: "EAGLE-2", medusa: "Medusa",
+    vispec: "ViSpec", hivis: "HiViS", ngram: "Prompt lookup", ar: "Token by token",
+  };
+  const laneName = (name) => (Object.hasOwn(LANES, name) ? LANES[name] : name);
   const parse = (text) => {
     try { return JSON.parse(text); } catch { return null; }
   };

@@ -9,7 +9,7 @@
 
   const player = {
     now: Infinity, rate: 1, playing: false, follow: true, round: null, source: "recorded", phase: "idle",
-    spot: null,
+    spot: null, pausing: false,
   };
   G.player = player;
   let frame = 0, last = 0, hold = 0, ended = null, pending = null;
@@ -41,26 +41,26 @@
     G.emit("time");
     if (player.follow) choose(newest());
   };
-  player.play = (rate) => {
+  player.play = (rate, pausing = false) => {
     if (!player.span()) return;
     cancelAnimationFrame(frame);
-    Object.assign(player, { rate, playing: true, now: 0, follow: true, spot: null });
+    Object.assign(player, { rate, pausing, playing: true, now: 0, follow: true, spot: null });
     hold = 0;
     last = performance.now();
     G.emit("follow");
     frame = requestAnimationFrame(tick);
   };
-  player.slowly = () => player.play(player.span() / SLOW_MS);
+  player.slowly = () => player.play(player.span() / SLOW_MS, true);
 
   const tick = (stamp) => {
-    const passed = Math.min(stamp - last, 100);
+    const passed = Math.min(Math.max(stamp - last, 0), 100); // a frame may bear a time before the click
     last = stamp;
     if (hold > 0) {
       hold -= passed;
     } else {
       player.now += passed * player.rate;
       const best = player.longest();
-      if (player.rate < 1 && best?.accepted > 1 && player.spot !== best && player.now >= best.end) {
+      if (player.pausing && player.rate < 1 && best?.accepted > 1 && player.spot !== best && player.now >= best.end) {
         player.now = best.end;
         player.spot = best;
         hold = HOLD_MS;
@@ -154,7 +154,7 @@
   // --- keys, unless someone is typing ------------------------------------------------------
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest?.("input, textarea, select, button, summary, [contenteditable], [role=slider], .g-strip")) return;
+    if (event.target.closest?.("input, textarea, select, button, summary, [contenteditable], [role=slider], .g-strip, .g-frame")) return;
     const rounds = G.trace.focus()?.rounds || [];
     const at = rounds.indexOf(player.round);
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: rounds.length - 1 }[event.key];

@@ -10,6 +10,7 @@
     modeBarButtonsToRemove: ["lasso2d", "select2d", "toImage"] };
   const views = [];
   G.plots = { views, redraws: 0 };
+  const lane = () => G.trace.focus();
 
   // --- one scheduler for the page: newest figure wins, one view a frame -----------------------
   let down = false, timer = 0;
@@ -27,13 +28,13 @@
     timer = 0;
     if (down || document.hidden || !window.Plotly) return window.Plotly ? undefined : schedule(100);
     const now = performance.now();
-    const waiting = views.filter((view) => view.next);
+    const waiting = views.filter((view) => view.waits());
     const due = waiting.filter((view) => now >= view.notBefore);
     if (due.length) {
       due.sort((a, b) => a.drawn - b.drawn);
       due[0].draw();
     }
-    const rest = views.filter((view) => view.next);
+    const rest = views.filter((view) => view.waits());
     if (rest.length) schedule(Math.max(16, Math.min(...rest.map((view) => view.notBefore)) - now));
   };
 
@@ -42,6 +43,18 @@
     const style = getComputedStyle(document.body);
     return (name) => style.getPropertyValue(`--g-${name}`).trim() || style.getPropertyValue("--g-muted").trim();
   };
+  // Text of the trace as Plotly draws it literally: in labels it reads tags and entities.
+  const literal = (tokens) => tokens.map(({ text }) => G.glyphs(text)).join("")
+    .replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const words = {
+    token: (x) => literal(lane()?.tokens.slice(x, x + 1) || []),
+    round: (x) => {
+      const step = lane()?.rounds.find((each) => each.r === x);
+      return literal(step ? step.lane.tokens.slice(step.from, step.to) : []);
+    },
+  };
+  const borders = (ends) => ({ type: "path", path: ends.map((x) => `M${x},0V1`).join(""), yref: "paper",
+    line: { width: 1, dash: "dot" }, layer: "below", name: "line" });
   const dress = (figure) => {
     const colour = palette();
     const font = { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("muted") };
@@ -49,9 +62,14 @@
       const role = trace.meta?.role;
       if (trace.type === "bar") {
         const pattern = { ...trace.marker?.pattern, fgcolor: colour("card"), fillmode: "overlay" };
-        return { ...trace, marker: { ...trace.marker, color: colour(role), pattern, line: { width: 0 } } };
+        const spell = words[trace.meta.words];
+        return { ...trace, ...(spell && { customdata: trace.x.map(spell) }),
+          marker: { ...trace.marker, color: colour(role), pattern, line: { width: 0 } } };
       }
-      if (!trace.meta?.nodes) return { ...trace, line: { ...trace.line, color: colour(role) } };
+      if (!trace.meta?.nodes) {
+        const tint = { color: colour(role) };
+        return { ...trace, line: { ...trace.line, ...tint }, marker: { ...trace.marker, ...tint }, error_x: { ...trace.error_x, ...tint } };
+      }
       const solid = role === "accepted" || role === "bonus";
       const tint = role === "root" ? colour("ink") : colour(role);
       return {
@@ -64,7 +82,9 @@
       ...given, gridcolor: colour("line"), linecolor: colour("line"), zerolinecolor: colour("line"), automargin: true,
       title: { ...given?.title, font, standoff: 8 }, tickfont: font,
     });
-    const shapes = (figure.layout.shapes || []).map((shape) => (shape.type === "rect"
+    const { ends, parted } = figure.layout.meta || {};
+    const drawn = [...(figure.layout.shapes || []), ...(parted ? [borders(ends)] : [])];
+    const shapes = drawn.map((shape) => (shape.name === "copied"
       ? { ...shape, fillcolor: colour(shape.name) } : { ...shape, line: { ...shape.line, color: colour(shape.name) } }));
     const hoverlabel = { bgcolor: colour("card"), bordercolor: colour("line"), font: { ...font, color: colour("ink") }, align: "left" };
     const layout = { ...figure.layout, font, shapes, hoverlabel, autosize: true,
@@ -83,6 +103,8 @@
       this.div.parentNode.append(this.mark);
       views.push(this);
     }
+    // A view in a closed tab is drawn when that is opened.
+    waits() { return this.next && this.root.offsetParent !== null; }
     want(figure) {
       if (!figure) return;
       this.next = figure;
@@ -138,22 +160,32 @@
         }
         this.place();
       });
-      this.div.on("plotly_click", (event) => this.pick(event.points[0].x));
+      this.div.on("plotly_click", ({ points: [point] }) => this.pick(point));
     }
-    pick(x) {
-      const span = (this.shown?.layout.meta?.spans || []).find(([, from, to]) => x >= from && x <= to);
-      const step = span && G.trace.focus()?.rounds.find((each) => each.r === span[0]);
+    // Where a round lies along x, if the figure has rounds there.
+    span(step, index) {
+      const { by_round: byRound, ends } = this.shown?.layout.meta || {};
+      if (byRound) return [step.r - 0.5, step.r + 0.5];
+      return ends?.[index + 1] === undefined ? null : [ends[index], ends[index + 1]];
+    }
+    pick({ x, data, customdata }) {
+      const step = lane()?.rounds.find((each, index) => {
+        if (data.meta?.picks) return each.r === customdata;
+        const [from, to] = this.span(each, index) || [1, 0];
+        return x >= from && x <= to;
+      });
       if (step) G.player.pick(step);
     }
     // The chosen round is marked by one element over the plot: moving it redraws nothing.
     place() {
-      const span = (this.shown?.layout.meta?.spans || []).find(([r]) => r === G.player.round?.r);
+      const step = G.player.round;
+      const span = step && this.span(step, step.lane.rounds.indexOf(step));
       const full = this.div._fullLayout;
       this.mark.hidden = !span || !full?.xaxis;
       if (this.mark.hidden) return;
       const { xaxis, _size: size } = full;
       const clamp = (x) => Math.min(Math.max(xaxis.l2p(x), 0), xaxis._length);
-      const [left, right] = [clamp(span[1]), clamp(span[2])];
+      const [left, right] = [clamp(span[0]), clamp(span[1])];
       this.mark.hidden = right <= left;
       Object.assign(this.mark.style, { left: `${size.l + left}px`, width: `${right - left}px`, top: `${size.t}px`, height: `${size.h}px` });
     }
@@ -164,7 +196,7 @@
   addEventListener("resize", () => setTimeout(() => views.forEach((view) => view.place()), 200));
 
   // --- figures of whole lanes: prefix and entropy -------------------------------------------------
-  const streamed = (view, { props, watch }, onValue) => {
+  const streamed = ({ props, watch }, onValue) => {
     let latest = G.parse(props.value);
     // A figure may arrive before its trace does; one of an older run never shows.
     const show = () => {
@@ -180,8 +212,24 @@
   const whole = (kind, rows) => G.region(kind, (handles) => {
     const view = new View(kind, handles.root);
     twin(view, rows);
-    streamed(view, handles, (value) => view.want(value.figure));
+    streamed(handles, (value) => view.want(value.figure));
+    const jump = handles.root.querySelector(".g-jump");
+    if (jump) jumping(jump);
   });
+  // The round that wrote the token of which the target was least sure; a root token of none opens
+  // the first.
+  const jumping = (button) => {
+    const goal = () => {
+      const { tokens = [], rounds = [] } = lane() || {};
+      const [first] = tokens;
+      const unsure = tokens.reduce((most, each) => (each.h > most.h ? each : most), first);
+      return unsure && rounds.find((step) => unsure.index < step.to);
+    };
+    button.addEventListener("click", () => G.player.pick(goal()));
+    const show = () => { button.disabled = !goal(); };
+    G.on("trace", show);
+    show();
+  };
 
   // --- the tree: of the chosen round, asked from the server unless it came with the stream -------
   G.region("tree", (handles) => {
@@ -209,9 +257,10 @@
       ask();
     };
     twin(view, treeList);
+    if (matchMedia("(max-width: 640px)").matches) handles.root.querySelector("details").open = true;
     G.on("trace", ({ fresh }) => fresh && known.clear());
     G.on("round", choose);
-    streamed(view, handles, ({ figure }) => {
+    streamed(handles, ({ figure }) => {
       const r = figure.layout.meta?.round;
       if (r === undefined) view.want(figure);
       else known.set(`${G.trace.focus()?.name} ${r}`, figure);
@@ -239,15 +288,17 @@
     if (!tree) return null;
     // an end token or the limit may cut the path that the target walked
     const path = new Set((step.verbs.accept?.verdict.path || []).slice(0, step.accepted + 1));
-    const lists = [el("ul")];
+    const lists = [el("ol")];
     tree.parent.forEach((parent, node) => {
       const fate = node === 0 ? "root" : path.has(node) ? "accepted" : "rejected";
-      const p = step.verbs.verify?.p_target[node];
-      const words = node ? `, drafter ${tree.p_draft[node]}, target ${p}` : "";
+      const { p_target: p, h } = step.verbs.verify || {};
+      const short = (value) => (typeof value === "number" ? value.toFixed(3) : "unknown");
+      const words = (node ? `, drafter ${short(tree.p_draft[node])} (rank ${tree.rank?.[node]}), target ${short(p?.[node])}` : "")
+        + `, entropy after it ${short(h?.[node])} nats`;
       const item = el("li", { class: `g-${fate}` }, el("code", {}, G.glyphs(tree.text[node])), ` ${fate}${words}`);
       const home = parent < 0 ? lists[0] : lists[parent + 1] || lists[0];
-      home.append(item);
-      const inner = el("ul");
+      home[path.has(node) ? "prepend" : "append"](item);
+      const inner = el("ol");
       item.append(inner);
       lists[node + 1] = inner;
     });
@@ -255,6 +306,7 @@
     if (bonus) lists[0].append(el("li", { class: "g-bonus" }, el("code", {}, G.glyphs(bonus.text)), " bonus token, after the accepted path"));
     return lists[0];
   };
+  Object.assign(G.plots, { View, twin, table, streamed });
   whole("prefix", () => table(["round", "accepted", "tokens", "text"], (G.trace.focus()?.rounds || []).map((step) =>
     [step.r, step.accepted, step.to - step.from, step.lane.tokens.slice(step.from, step.to).map(tokenText).join("")])));
   whole("entropy", () => table(["token", "text", "origin", "nats"], (G.trace.focus()?.tokens || []).map((token) =>

@@ -33,8 +33,11 @@
     const origin = root.querySelector(".g-origin");
     const speed = root.querySelector(".g-speed");
     root.querySelector(".g-slow").addEventListener("click", () => G.player.slowly());
-    root.querySelector(".g-real").addEventListener("click", () => G.player.play(1));
-    root.querySelector(".g-skip").addEventListener("click", () => G.player.stop());
+    const rates = [[".g-quarter", 0.25], [".g-real", 1], [".g-skip", Infinity]].map(([name, rate]) => {
+      const button = root.querySelector(name);
+      button.addEventListener("click", () => (rate === Infinity ? G.player.stop() : G.player.play(rate)));
+      return [button, rate];
+    });
 
     const row = (lane) => {
       if (rows.has(lane.name)) return rows.get(lane.name);
@@ -44,19 +47,25 @@
       const node = el("div", { class: "g-lane", "data-lane": lane.name },
         el("div", { class: "g-lane-name" }, G.laneName(lane.name)), prefill, track, count);
       lanes.append(node);
-      const made = { node, track, prefill, count, drawn: 0 };
+      const made = { node, track, prefill, count, blocks: [] };
       rows.set(lane.name, made);
       return made;
     };
 
-    const block = (step) => {
-      const node = el("div", {
-        class: "g-block" + (step.accepted >= 4 ? " g-big" : ""), "data-r": step.r,
-        title: `round ${step.r}: ${G.plural(step.to - step.from, "token")} in ${G.duration(step.end - step.start)}`,
-      }, step.to - step.from > 1 ? el("span", {}, String(step.to - step.from)) : null);
-      node.style.setProperty("--a", step.start);
-      node.style.setProperty("--b", step.end);
+    const part = (attributes, from, to, ...inside) => {
+      const node = el("div", attributes, ...inside);
+      node.style.setProperty("--a", from);
+      node.style.setProperty("--b", to);
       return node;
+    };
+    const firstDraft = (step) => (step.r === 1 && step.verbs.draft?.ms) || 0;
+    const block = (step) => {
+      const draft = firstDraft(step);
+      return part({
+        class: "g-block" + (step.accepted >= 4 ? " g-big" : ""), "data-r": step.r,
+        title: `round ${step.r}: ${G.plural(step.to - step.from, "token")} in ${G.duration(step.end - step.start)}`
+          + (draft ? `, the first draft ${G.duration(draft)} of it` : ""),
+      }, step.start, step.end, step.to - step.from > 1 ? el("span", {}, String(step.to - step.from)) : null);
     };
 
     const draw = ({ fresh } = {}) => {
@@ -65,19 +74,22 @@
       lanes.style.setProperty("--span", span);
       for (const name of G.trace.header?.lanes || []) row({ name });
       for (const lane of G.trace.lanes.values()) {
-        const { track, prefill, drawn } = row(lane);
+        const { track, prefill, blocks } = row(lane);
         if (lane.prefill) prefill.textContent = `prefill ${G.duration(lane.prefill.ms)}`;
-        for (const step of lane.rounds.slice(drawn)) track.append(block(step));
-        rows.get(lane.name).drawn = lane.rounds.length;
+        for (const step of lane.rounds.slice(blocks.length)) {
+          blocks.push(block(step));
+          track.append(blocks.at(-1));
+          if (firstDraft(step)) track.append(part({ class: "g-first" }, step.start, step.start + firstDraft(step)));
+        }
         // a number needs about a fortieth of the track
-        lane.rounds.forEach((step, i) => track.children[i].classList.toggle("g-thin", (step.end - step.start) / span < 0.025));
+        lane.rounds.forEach((step, i) => blocks[i].classList.toggle("g-thin", (step.end - step.start) / span < 0.025));
       }
       axis.replaceChildren(...[0, 0.25, 0.5, 0.75, 1].map((part) => el("span", {}, G.duration(span * part))));
       time();
     };
 
     const time = () => {
-      const { now, playing, rate } = G.player;
+      const { now, playing, pausing, rate } = G.player;
       for (const lane of G.trace.lanes.values()) {
         const made = rows.get(lane.name);
         const end = lane.rounds.at(-1)?.end || 0;
@@ -93,6 +105,9 @@
       speed.textContent = !playing ? "" : rate === 1 ? "Real speed" : rate < 1
         ? `Slow motion: ${factor} speed` : `Fast motion: ${factor} speed`;
       root.classList.toggle("g-playing", playing);
+      for (const [button, value] of rates) {
+        button.setAttribute("aria-pressed", String(playing ? !pausing && rate === value : value === Infinity));
+      }
     };
 
     const label = () => {

@@ -6,13 +6,14 @@
 
   const trace = {
     text: "", parsed: 0, run: null, header: null, lanes: new Map(), compare: null, copies: [],
-    dropped: new Set(),
+    looks: null, dropped: new Set(),
   };
   G.trace = trace;
 
   const clear = (text) => {
     Object.assign(trace, {
       text, parsed: 0, run: null, header: null, lanes: new Map(), compare: null, copies: [],
+      looks: null,
     });
   };
 
@@ -60,7 +61,7 @@
       trace.run = line.run;
     }
     if (line.kind === "compare") trace.compare = line;
-    if (line.kind === "grounding") trace.copies = line.copy || [];
+    if (line.kind === "grounding") Object.assign(trace, { copies: line.copy || [], looks: line });
     if (!line.lane) return;
     const home = lane(line.lane);
     if (line.kind === "prefill") {
@@ -101,9 +102,6 @@
     home.rounds.push(step);
     return step;
   };
-
-  // Boxes of the spans that were copied from the page, of those that began before token `to`.
-  trace.boxes = (to) => trace.copies.filter((span) => span.tokens[0] < to).flatMap((span) => span.boxes);
 
   // The channel: the component whose value is the trace's text.
   G.region("channel", ({ props, watch }) => {

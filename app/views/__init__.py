@@ -9,13 +9,17 @@ shape names its role, and the page takes the role's colour from the style sheet.
 from app.views.entropy import entropy_figure
 from app.views.lanes import focus
 from app.views.prefix import prefix_figure
+from app.views.study import study
 from app.views.summary import summary
+from app.views.tabs import tabs
 from app.views.tree import tree_figure
 
 __all__ = [
     "entropy_figure",
     "focus",
     "prefix_figure",
+    "study",
     "summary",
+    "tabs",
     "tree_figure",
 ]

@@ -1,4 +1,8 @@
-"""The frame that all figures share. Axes, fonts and colours are the style sheet's business."""
+"""The frame that all figures share. Axes, fonts and colours are the style sheet's business.
+
+The page has the trace: it writes the tokens' text into what hovers, where a trace's `meta.words`
+says whose ("token", "round"), and knows that a bar at x is round x where `meta.by_round` says so.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,8 @@ def figure(
 
     Args:
         caption: one sentence in plain words, drawn beside the figure and read by screen readers.
-        meta: what the page needs to mark a chosen round.
+        meta: what the page needs to mark a chosen round: `by_round`, or `ends`, the x where each
+            round ends.
     """
     return {
         "data": data,

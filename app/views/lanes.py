@@ -26,6 +26,16 @@ def copied_spans(lines: Iterable[Line]) -> list[Span]:
     return [] if grounding is None else copy_mode(grounding)
 
 
-def is_copied(token: int, spans: list[tuple[int, int]]) -> bool:
-    """Whether the answer's token with this index lies in a copied span."""
-    return any(start <= token < stop for start, stop in spans)
+def copy_rounds(lane: RecordedLane, lines: Iterable[Line]) -> list[bool] | None:
+    """Which rounds committed nothing but tokens in copy mode; None where nobody looked."""
+    grounding = first(lines, "grounding")
+    if grounding is None:
+        return None
+    copied = {token for start, stop in copy_mode(grounding) for token in range(start, stop)}
+    found = []
+    start = 1  # the prefill token belongs to no round
+    for step in lane.rounds:
+        stop = start + len(step.commit["tokens"])
+        found.append(copied.issuperset(range(start, stop)))
+        start = stop
+    return found

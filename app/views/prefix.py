@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.format import count, escape, visible
+from app.format import count
 from app.views.figure import Figure, empty, figure
-from app.views.lanes import copied_spans, first, is_copied
+from app.views.lanes import copy_rounds, first
 from glance.replay import RecordedLane
 from glance.trace import Line
 
@@ -18,8 +18,8 @@ def prefix_figure(lane: RecordedLane | None, lines: list[Line], run: str) -> Fig
     numbers = [step.number for step in lane.rounds]
     kept = [step.accepted for step in lane.rounds]
     own = [len(step.commit["tokens"]) - step.accepted for step in lane.rounds]
-    hover = _hover(lane)
-    hatches = ["/" if copied else "" for copied in _copy_rounds(lane, copied_spans(lines))]
+    copied = copy_rounds(lane, lines) or []
+    hatches = ["/" if one else "" for one in copied] if any(copied) else ""
 
     def bars(role: str, name: str, heights: list[int], pattern: Any) -> dict[str, Any]:
         return {
@@ -27,10 +27,11 @@ def prefix_figure(lane: RecordedLane | None, lines: list[Line], run: str) -> Fig
             "name": name,
             "x": numbers,
             "y": heights,
-            "hovertext": hover,
-            "hovertemplate": "%{hovertext}<extra></extra>",
+            "hovertemplate": "<b>round %{x}</b> · %{y} "
+            + name
+            + "<br>%{customdata}<extra></extra>",
             "marker": {"pattern": {"shape": pattern, "size": 6}},
-            "meta": {"role": role},
+            "meta": {"role": role, "words": "round"},
         }
 
     shapes = []
@@ -55,27 +56,6 @@ def prefix_figure(lane: RecordedLane | None, lines: list[Line], run: str) -> Fig
         "tokens",
         caption=caption,
         shapes=shapes,
-        meta={"spans": [[n, n - 0.5, n + 0.5] for n in numbers], "hatched": any(hatches)},
+        meta={"by_round": True},
         layout={"barmode": "stack", "bargap": 0.15},
     )
-
-
-def _hover(lane: RecordedLane) -> list[str]:
-    text = lane.text
-    words = []
-    for step in lane.rounds:
-        tokens = step.commit["tokens"]
-        spelled = visible(text[tokens[0]["start"] : tokens[-1]["end"]]) if tokens else ""
-        made = f"{step.accepted} accepted + {len(tokens) - step.accepted} of the target's own"
-        words.append(f"<b>round {step.number}</b> · {made}<br>{escape(spelled)}")
-    return words
-
-
-def _copy_rounds(lane: RecordedLane, spans: list[tuple[int, int]]) -> list[bool]:
-    index = 1  # the prefill token is token 0
-    copied = []
-    for step in lane.rounds:
-        indices = range(index, index + len(step.commit["tokens"]))
-        copied.append(all(is_copied(i, spans) for i in indices))
-        index = indices.stop
-    return copied

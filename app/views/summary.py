@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.format import count, milliseconds, ratio
+from app.format import count, lane_name, milliseconds, ratio
 from app.views.lanes import first
 from glance.budget import used_words
 from glance.replay import RecordedLane, lanes
 from glance.trace import Line
 
 Summary = dict[str, Any]
+
+SHORT = 10  # tokens; over fewer, what drafting saves is lost in the reading of the page
+ROUND = "tokens committed by one pass of the target (τ)"
 
 ENDINGS = {
     "length": "Cut at the token limit.",
@@ -29,14 +32,14 @@ def summary(lines: list[Line]) -> Summary:
     """
     found = lanes(lines)
     drafting = next((lane for lane in found.values() if lane.name != "ar"), None)
-    plain = found.get("ar")
+    other = found.get("ar") or next((lane for lane in found.values() if lane is not drafting), None)
     header = first(lines, "header")
     temperature = header["settings"]["temperature"] if header else 0.0
     return {
         "run": lines[0].get("run", "") if lines else "",
         "badge": _drawn_badge(temperature, found) if temperature else _badge(lines, found),
-        "headline": _headline(drafting, None if temperature and drafting else plain),
-        "facts": _facts(drafting, plain) + _budget(lines, drafting),
+        "headline": _headline(drafting, None if temperature and drafting else other),
+        "facts": _facts(drafting, other) + _budget(lines, drafting),
     }
 
 
@@ -46,11 +49,11 @@ def _badge(lines: list[Line], found: dict[str, RecordedLane]) -> dict[str, str]:
         done = bool(found) and all(lane.finish for lane in found.values())
         why = "Compared when both have ended."
         if done:
-            why = f"Run both ways to compare the answers. {_ending(found)}".rstrip()
+            why = f"Run two lanes to compare their answers. {_ending(found)}".rstrip()
         return {"state": "unchecked", "text": "Not checked", "detail": why}
     of = compare["of"]
     if compare["state"] == "equal":
-        detail = f"Both ways wrote the same token ids. {_ending(found)}".rstrip()
+        detail = f"Both lanes wrote the same token ids. {_ending(found)}".rstrip()
         return {"state": "equal", "text": f"Lossless: {of}/{of} tokens equal", "detail": detail}
     at, gap = compare.get("at"), compare.get("gap")
     if compare["state"] == "near_tie":
@@ -66,7 +69,7 @@ def _badge(lines: list[Line], found: dict[str, RecordedLane]) -> dict[str, str]:
 def _drawn_badge(temperature: float, found: dict[str, RecordedLane]) -> dict[str, str]:
     """Two draws need not be equal: neither praise nor blame."""
     detail = f"Every token is a draw from the target's own distribution. {_ending(found)}".rstrip()
-    text = f"Drawn at temperature {temperature:g}: not compared"
+    text = f"Drawn at temperature {temperature:g}: lanes are not compared"
     return {"state": "unchecked", "text": text, "detail": detail}
 
 
@@ -76,54 +79,65 @@ def _ending(found: dict[str, RecordedLane]) -> str:
     return ENDINGS.get(reasons[0], "") if reasons else ""
 
 
-def _headline(drafting: RecordedLane | None, plain: RecordedLane | None) -> str:
-    lane = drafting or plain
+def _headline(drafting: RecordedLane | None, other: RecordedLane | None) -> str:
+    lane = drafting or other
     if lane is None or lane.finish is None:
         return "The summary appears when the run has ended."
     done = lane.finish
     passes = count(done["target_passes"], "target pass")
     if drafting is None:
         sentence = f"{count(done['tokens'], 'token')} in {passes}: one pass a token."
-    elif plain is None or plain.finish is None:
+    elif other is None or other.finish is None:
         sentence = f"{count(done['tokens'], 'token')} in {passes}."
     else:
         sentence = (
             f"{count(done['tokens'], 'token')} in {passes} instead of "
-            f"{plain.finish['target_passes']:,}."
+            f"{other.finish['target_passes']:,}."
         )
+    if drafting and done["tokens"] < SHORT and done["reason"] not in ("cancelled", "error"):
+        sentence += " Too short to gain: reading takes far longer than so few tokens."
     return sentence
 
 
-def _facts(drafting: RecordedLane | None, plain: RecordedLane | None) -> list[dict[str, str]]:
+def _facts(drafting: RecordedLane | None, other: RecordedLane | None) -> list[dict[str, str]]:
     facts = []
     done = drafting.finish if drafting else None
-    base = plain.finish if plain else None
-    if done:
-        note = "tokens committed by one pass of the target (τ)"
-        facts.append(_fact("Tokens a round", f"{done['tau']:.2f}", note))
-    if done and base:
+    base = other.finish if other else None
+    if drafting and other and done and base:
+        names = f"{lane_name(drafting.name)} / {lane_name(other.name)}"
+        rounds = f"{done['tau']:.2f}" + (f" / {base['tau']:.2f}" if other.name != "ar" else "")
+        facts.append(_fact("Tokens a round", rounds, ROUND))
         passes = f"{done['target_passes']:,} / {base['target_passes']:,}"
-        facts.append(_fact("Target passes", passes, "GLANCE / token by token"))
+        facts.append(_fact("Target passes", passes, names))
         for window, name, note in (
             ("decode", "Decode speed-up", "first token to last"),
             ("end_to_end", "End-to-end speed-up", "with the reading of the page"),
         ):
             fast, slow = done["tok_s"][window], base["tok_s"][window]
             if fast and slow:
-                value = ratio(fast / slow)
-                facts.append(_fact(name, value, f"{note}; {fast:.0f} against {slow:.0f} tokens/s"))
+                note = f"{note}; {fast:.0f} against {slow:.0f} tokens/s"
+                facts.append(_fact(name, ratio(fast / slow), note))
     elif done or base:
         lane = done or base
         assert lane is not None
+        if done:
+            facts.append(_fact("Tokens a round", f"{done['tau']:.2f}", ROUND))
         facts.append(_fact("Target passes", f"{lane['target_passes']:,}", "after the prefill"))
         if lane["tok_s"]["decode"]:
             value = f"{lane['tok_s']['decode']:.0f} tokens/s"
             facts.append(_fact("Decode speed", value, "from the first token to the last"))
-    prefills = [lane.prefill for lane in (drafting, plain) if lane and lane.prefill]
+    prefills = [lane.prefill for lane in (drafting, other) if lane and lane.prefill]
     if prefills:
-        note = "reading page and question, before the first token"
-        facts.append(_fact("Prefill", milliseconds(prefills[0]["ms"]), note))
+        facts.append(_fact("Prefill", milliseconds(prefills[0]["ms"]), _read(prefills[0])))
     return facts
+
+
+def _read(prefill: Line) -> str:
+    """What the time before the first token went into."""
+    reused = prefill.get("reused", 0)
+    if not reused:
+        return "reading page and question, before the first token"
+    return f"reused {reused:,} of {prefill['cache']:,} prompt rows of the question before"
 
 
 def _budget(lines: list[Line], drafting: RecordedLane | None) -> list[dict[str, str]]:

@@ -1,24 +1,28 @@
-"""`ask`: one question about a page or two, in one lane or several."""
+"""`ask`: a question about a page or two, and follow-ups to it, in one lane or several."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterable
 from contextlib import nullcontext
+from typing import TextIO
 
 from glance.budget import recorded_costs
 from glance.cli.decoding import decode_config, load_named
-from glance.cli.output import live, note, write_json
+from glance.cli.output import live, note, show, write_json
 from glance.cli.run import show_run, summary
 from glance.config import AUTO
 from glance.documents.intake import check_question, load_pages
 from glance.drafters.load import PLAIN
+from glance.prefix_cache import PrefixCache
+from glance.replay import lanes
 from glance.trace import Line, dumps, read_trace
 
 
 def run(options: Namespace) -> int:
-    """Answer, keep the trace while it is written, print the lanes' totals."""
+    """Answer every question, keep the last one's trace, print the lanes' totals of each."""
     documents = load_pages(options.image, options.page or [1], crop=options.crop)
-    question = check_question(options.question)
+    questions = [check_question(each) for each in (options.question, *(options.then or ()))]
     costs = recorded_costs(read_trace(options.profile)) if options.profile else None
     if costs is not None:
         options.budget = AUTO
@@ -33,27 +37,50 @@ def run(options: Namespace) -> int:
         drafters = [load_named(name, target, options) for name in names]
         warm_up(target, drafters)
         config = decode_config(options, target, drafters, costs)
-        lines: list[Line] = []
-        tokens = 0
-        for line in ask(target, drafters, documents, question, config):
-            lines.append(line)
-            if file:
-                file.write(dumps(line) + "\n")
-                file.flush()  # a run that is stopped leaves what it did
-            if line["kind"] == "header":
-                note(_reading(line))
-            if line["kind"] == "notice":
-                note(line["text"])
-            if line["kind"] == "prefill":
-                tokens = 1
-            if line["kind"] == "commit":
-                tokens += len(line["tokens"])
-                live(f"{line['lane']}: round {line['r']}, {tokens} tokens")
+        history: list[tuple[str, str]] = []
+        prefixes = PrefixCache() if len(questions) > 1 else None
+        for question in questions:
+            last = len(history) + 1 == len(questions)
+            stream = ask(
+                target,
+                drafters,
+                documents,
+                question,
+                config,
+                history=history,
+                prefixes=prefixes,
+            )
+            lines = _followed(stream, file if last else None)
+            history.append((question, next(iter(lanes(lines).values())).text))
+            if not last:
+                show_run(lines)
+                show()
     if trace:
         note(f"wrote {trace}")
     show_run(lines)
     write_json(options.json, summary(lines))
     return 0
+
+
+def _followed(stream: Iterable[Line], file: TextIO | None) -> list[Line]:
+    """The lines of a run, written and told of as they come."""
+    lines: list[Line] = []
+    tokens = 0
+    for line in stream:
+        lines.append(line)
+        if file:
+            file.write(dumps(line) + "\n")
+            file.flush()  # a run that is stopped leaves what it did
+        if line["kind"] == "header":
+            note(_reading(line))
+        if line["kind"] == "notice":
+            note(line["text"])
+        if line["kind"] == "prefill":
+            tokens = 1
+        if line["kind"] == "commit":
+            tokens += len(line["tokens"])
+            live(f"{line['lane']}: round {line['r']}, {tokens} tokens")
+    return lines
 
 
 def _reading(header: Line) -> str:

@@ -12,7 +12,7 @@ from glance.law_checks import CONDITIONS, MIDDLE, Checked, check, histogram, mid
 from glance.law_pages import Difference, difference
 from glance.law_picture import draw
 from glance.law_rounds import POOLED, UNGROUNDED, Group, LawError, groups, recorded
-from glance.trace import Line, TraceError, provenance, read_trace
+from glance.trace import DAMAGE, Line, TraceError, provenance, read_trace
 
 HEADS = ("group", "pages", "rounds", "cut", "mean a", "copied", "b0", "b1", "95%", "holds")
 CHECK_HEADS = ("group", "R2 round", "ceiling", "R2 decile", "held out", "rho", "p")
@@ -31,7 +31,7 @@ def run(options: Namespace) -> int:
     paths = list(_files(options.traces))
     try:
         found = recorded(_read(path) for path in paths)
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except DAMAGE as error:
         raise TraceError(f"A trace lacks a field that its schema asks for: {error}.") from error
     rounds = found.rounds
     fitted: dict[str, Checked] = {}
@@ -55,6 +55,7 @@ def run(options: Namespace) -> int:
     result = {
         "made_by": found.made_by,
         "traces": len(paths),
+        "block": int(rounds.room.max()),
         "groups": {
             name: {**asdict(one), "copied": by_name[name].copied, "holds": one.holds}
             for name, one in fitted.items()

@@ -122,6 +122,13 @@ def _add_ask(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     ask.add_argument("question", metavar="QUESTION", help="in quotes, 2,000 characters at most")
     ask.add_argument(
+        "--then",
+        action="append",
+        metavar="QUESTION",
+        help="a follow-up about the same page, which is not read again; repeat it to go on. "
+        "--trace and --json are then about the last question",
+    )
+    ask.add_argument(
         "--drafter",
         action="append",
         choices=NAMES,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from glance.cli.output import note, show, write_json
 from glance.cli.run import show_rounds, show_run, summary
-from glance.trace import Line, TraceError, read_trace
+from glance.trace import DAMAGE, Line, TraceError, read_trace
 
 
 def run(options: Namespace) -> int:
@@ -16,7 +16,7 @@ def run(options: Namespace) -> int:
     try:
         result = summary(lines)
         _show(lines)
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except DAMAGE as error:
         raise TraceError(f"The trace lacks a field that its schema asks for: {error}.") from error
     write_json(options.json, result)
     if options.html:

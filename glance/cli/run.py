@@ -32,6 +32,7 @@ def summary(lines: list[Line]) -> dict[str, Any]:
     header, recorded = lines[0], lanes(lines)
     return {
         "question": header["prompt"]["question"],
+        "history": header["prompt"].get("history", []),
         "notices": [line["text"] for line in lines if line["kind"] == "notice"],
         "answers": {name: lane.text for name, lane in recorded.items()},
         "lanes": [_bare(lane.finish) for lane in recorded.values() if lane.finish],
@@ -66,6 +67,10 @@ def show_run(lines: list[Line]) -> None:
         times = speedup(plain, lane) if plain and lane is not plain else None
         if times:
             show(_speedup(lane, times))
+    for lane in recorded:
+        if lane.prefill and lane.prefill.get("reused"):
+            read, of = lane.prefill["reused"], lane.prefill["cache"]
+            show(f"{lane.name}: reused {read:,} of {of:,} prompt rows of the question before.")
     for lane in recorded:
         used = used_words(settings, lane)
         if used:

@@ -25,6 +25,8 @@ SAMPLE = 250  # letters whose neighbours are looked for
 IN_LINES = 0.3  # share of letters with a neighbour that makes text: pages 0.45 on, photos up to 0.2
 SHARP = 14  # px; smaller text has lost its letters' shapes in a reduced copy
 CROP, CROPS = 208, 9  # px a side of the full-size pieces of a large image, and how many
+TOUCHING = 0.75  # width over height from which on ink is more than one letter
+SPACED = 1.15  # characters over inked ones; both fitted to drawn pages
 
 Array = np.ndarray
 
@@ -43,6 +45,24 @@ def text_height(image: Image.Image) -> float | None:
     if coarse and coarse >= SHARP * factor:
         return coarse
     return _font_size(*_enlarged(_pieces(image, reduced, factor))) or coarse
+
+
+def text_length(image: Image.Image) -> int:
+    """About how many characters stand on an image, spaces too; 0 where there is no text.
+
+    Letters that touch count by their width: mostly within a fifth on clean pages, less where print
+    is small for the image.
+
+    Args:
+        image: as for `text_height`.
+    """
+    factor = math.ceil(math.sqrt(image.width * image.height / AREA))
+    grey, _ = _enlarged(image.reduce(factor).convert("L"))
+    if _letters_in_lines(grey)[1] < IN_LINES:
+        return 0
+    letters = _letters(_boxes(_ink(grey)), grey.height)
+    wide, tall = letters[:, 2] - letters[:, 0], letters[:, 3] - letters[:, 1]
+    return round(SPACED * float(np.maximum(1, wide / tall / TOUCHING).sum()))
 
 
 def share_in_lines(image: Image.Image) -> float:

@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
+from glance.cache import resumed
+from glance.prefix_cache import Prefix
 from glance.types import INPUT, Prompt, PromptError
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Request:
     length: int  # committed tokens whose keys and values are in the cache
     rope_delta: int  # position minus token index after the prompt; 0 without M-RoPE
     positions: Tensor | None = None  # [axes, n] of the prompt, once it was read
+    reused: int = 0  # rows of the prompt that were not read, but taken from an earlier prefill
 
     def release(self) -> None:
         """Let go of the cache's memory."""
@@ -211,24 +214,41 @@ class Target:
             )
 
     def prefill(
-        self, prompt: Prompt, taps: Sequence[int] = ()
+        self,
+        prompt: Prompt,
+        taps: Sequence[int] = (),
+        earlier: Prefix | None = None,  # with the features of these taps
     ) -> tuple[Request, Tensor, Tensor | None]:  # request, [V], [n, K, d]
-        """Read the prompt: a fresh request, the logits of its last row, its features."""
+        """Read the prompt: a fresh request, the logits of its last row, its features.
+
+        Rows that the prompt shares with `earlier`, its images' among them, are not read again.
+        """
         positions, rope_delta = self.family.prompt_positions(self.model, prompt)
-        cache = DynamicCache()
+        rows = self._reusable(prompt, earlier) if earlier else 0
+        cache = resumed(earlier.layers, rows) if earlier and rows else DynamicCache()
         with self._tapped(taps) as taken:
             out = self.model(
-                input_ids=prompt.input_ids,
+                input_ids=prompt.input_ids[:, rows:],
                 attention_mask=torch.ones_like(prompt.input_ids),
-                position_ids=positions,
+                position_ids=positions[..., rows:],
                 cache=cache,
                 use_cache=True,
                 logits_to_keep=1,
-                **prompt.model_inputs,
+                **({} if rows else prompt.model_inputs),
             )
+        features = _stacked(taken)
+        if earlier and rows and features is not None:
+            known = torch.stack([earlier.features[layer][:rows] for layer in taps], dim=1)
+            features = torch.cat([known, features])
         length = prompt.input_ids.shape[1]
-        request = Request(cache, length, rope_delta, positions.flatten(0, -2))
-        return request, out.logits[0, -1], _stacked(taken)
+        request = Request(cache, length, rope_delta, positions.flatten(0, -2), rows)
+        return request, out.logits[0, -1], features
+
+    def _reusable(self, prompt: Prompt, earlier: Prefix) -> int:
+        """The shared rows; none where images stand after them, which a pass reads all or not."""
+        rows = earlier.shared(prompt)
+        unread = prompt.input_ids[0, rows:] == self.model.config.image_token_id
+        return 0 if bool(unread.any()) else rows
 
     def forward(
         self,

@@ -113,6 +113,7 @@ def visit(browser) -> Iterator[Callable[..., Page]]:
         motion: bool = False,
         offline: bool = False,
         touch: bool = False,
+        tour: bool = False,
     ) -> Page:
         context = browser.new_context(
             viewport={"width": width, "height": height},
@@ -122,6 +123,8 @@ def visit(browser) -> Iterator[Callable[..., Page]]:
             offline=offline,
         )
         contexts.append(context)
+        if not tour:
+            context.add_init_script("localStorage.setItem('glance.tour', 'seen')")
         page = context.new_page()
         page.set_default_timeout(20_000)
         page.on("pageerror", lambda error: problems.append(str(error)))

@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from app.addresses import addresses
 from app.examples import load_examples
+from app.headers import STRICT
 from app.session import Session
 from app.ui import build, launch_options
 from tests.ui.toy_page import toy_runner
@@ -24,7 +26,13 @@ def main() -> None:
     else:
         session = Session()
         demo = build(session)
-    demo.launch(**launch_options(), server_port=int(port), prevent_thread_lock=True, quiet=True)
+    demo.launch(
+        **launch_options(),
+        app_kwargs={"routes": addresses(session), "middleware": [STRICT]},
+        server_port=int(port),
+        prevent_thread_lock=True,
+        quiet=True,
+    )
     session.start()
     demo.block_thread()
 

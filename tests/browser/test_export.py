@@ -74,8 +74,10 @@ def expect_literal(page: Page, title: str) -> None:
     expect(page.locator(".g-strip").first).to_have_text(ATTACK, use_inner_text=False)
     assert strips(page) == [ATTACK, ATTACK]
     expect(page.locator(".g-state")).to_contain_text(ATTACK)
-    for twin in page.locator(".g-view summary").all():
+    for twin in page.locator(".g-view summary:visible").all():
         twin.click()
+    for tab in page.locator("[role=tab]:not([data-kind=study])").all():  # the study is our own
+        tab.click()
     expect(page.locator(".g-tree .g-twin code").first).to_have_text(ATTACK)
     page.locator(".g-tok").nth(3).hover()
     expect(page.locator(".g-tip li code")).to_have_text(ATTACK)

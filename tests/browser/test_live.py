@@ -25,7 +25,12 @@ def lines(page: Page) -> list[dict]:
 
 
 def ready(page: Page) -> None:
-    expect(page.locator(".g-chip-status")).to_have_text("Model ready", timeout=2 * MINUTE)
+    expect(page.locator(".g-chip-status")).to_contain_text("Model ready on", timeout=2 * MINUTE)
+
+
+def choose(page: Page, control: str, name: str) -> None:
+    page.get_by_label(control).click()
+    page.get_by_role("option", name=name, exact=True).click()
 
 
 def run(page: Page, question: str) -> list[dict]:
@@ -90,7 +95,7 @@ def test_stop_is_heard_while_the_model_decodes(live_url, visit):
     page = visit(live_url)
     page.set_default_timeout(2 * MINUTE)
     ready(page)
-    page.get_by_label("Token by token (AR)").check()
+    choose(page, "Decode with", "Token by token")
     page.fill("#g-question textarea", "Transcribe the page.")
     page.click("#g-run")
     page.wait_for_function(
@@ -98,7 +103,7 @@ def test_stop_is_heard_while_the_model_decodes(live_url, visit):
     )
     page.click("#g-stop")
     expect(page.locator(".g-state")).to_contain_text("Stopped.")
-    page.get_by_label("Both", exact=True).check()
+    choose(page, "Decode with", "GLANCE")
     check_run(page, run(page, page.locator("#g-question textarea").input_value()))
 
 

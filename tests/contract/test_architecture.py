@@ -17,6 +17,7 @@ TORCH_FREE = (
     "copying",
     "localization",
     "metrics",
+    "prefix_cache",
     "ground",
     "clock",
     "budget",
@@ -27,6 +28,11 @@ TORCH_FREE = (
     "law_picture",
     "law_rounds",
     "rounds_csv",
+    "bench_rows",
+    "markdown",
+    "probes",
+    "report",
+    "report_bars",
 )
 
 

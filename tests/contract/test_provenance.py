@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("app", "assets", "docs", "glance", "tests", ".ci")
 TEXT = {".py", ".md", ".txt", ".toml", ".json", ".jsonl", ".js", ".css", ".yaml", ".svg", ""}
 DRAWING = {"matplotlib", "reportlab"}  # of the foreign pages
-TESTS_ONLY = {"pytest", "hypothesis", "playwright", "dflash"} | DRAWING
+TESTS_ONLY = {"pytest", "hypothesis", "playwright", "axe-playwright-python", "dflash"} | DRAWING
 
 
 def files() -> Iterator[Path]:

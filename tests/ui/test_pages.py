@@ -18,6 +18,7 @@ from app.handlers import on_pages, on_upload
 from app.held import Held
 from app.preview import document_value
 from app.session import NO_DOCUMENT, Session
+from app.settings import Settings
 from app.ui import build
 from glance.documents.intake import load_document
 from tests.ui.toy_page import make_assets, toy_runner
@@ -51,8 +52,8 @@ def test_two_pages_are_asked_about_together(held):
     assert json.loads(told)["text"] == "Page 3 of 3. Page 1 of 3."
     session = Session(lambda: toy_runner(0))
     session.start()
-    *_, last = session.run(turned.documents, "Which?", "ar", 15, 64)
-    header = json.loads(last.trace.splitlines()[0])
+    updates = session.run(turned.documents, "Which?", Settings(("ar",)))
+    header = next(line for each in updates for line in each.lines)
     assert (header["image"]["page"], header["second_image"]["page"]) == (3, 1)
 
 
@@ -113,19 +114,34 @@ def test_the_page_tells_how_the_model_will_see_it(tmp_path):
     assert shown["tokens"] == width * height / 14**2
 
 
-def test_an_uploaded_file_is_gone_once_it_is_read(tmp_path):
+def test_an_uploaded_file_is_gone_once_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
     path = tmp_path / "mine.png"
     Image.new("RGB", (100, 100)).save(path)
     demo = build(Session(lambda: toy_runner()), ())
     [upload] = [fn for fn in demo.fns.values() if fn.name == "upload"]
-    held, *_ = upload.fn(str(path))
+    held, *_ = upload.fn({"path": str(path)})
     assert isinstance(held.source, bytes)
     assert not path.exists()
     bad = tmp_path / "bad.png"
     bad.write_bytes(b"no picture")
-    assert upload.fn(str(bad))[0] is None
+    assert upload.fn({"path": str(bad)})[0] is None
     assert not bad.exists()
-    assert "choose it again" in upload.fn(str(bad))[3]
+    assert "choose it again" in upload.fn({"path": str(bad)})[3]
+    assert "choose it again" in upload.fn(None)[3]
+
+
+def test_a_file_that_is_no_upload_is_neither_read_nor_deleted(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
+    for place in (tmp_path, tmp_path / "uploads"):
+        place.mkdir(exist_ok=True)
+        Image.new("RGB", (100, 100)).save(place / "mine.png")
+    (tmp_path / "uploads" / "link.png").symlink_to(tmp_path / "mine.png")
+    demo = build(Session(lambda: toy_runner()), ())
+    [upload] = [fn for fn in demo.fns.values() if fn.name == "upload"]
+    for name in ("mine.png", "uploads/../mine.png", "uploads/link.png"):
+        assert "choose it again" in upload.fn({"path": str(tmp_path / name)})[3]
+        assert (tmp_path / name).exists()
 
 
 def test_what_is_held_is_forgotten_when_the_tab_is_closed(tmp_path):

@@ -11,7 +11,9 @@ from itertools import pairwise
 import pytest
 from PIL import Image
 
-from app.session import MAX_WAITING, NO_DOCUMENT, Session
+from app.frames import live_frames
+from app.session import LANES, MAX_WAITING, NO_DOCUMENT, Session
+from app.settings import Settings
 from glance.documents.intake import Document
 from glance.types import PromptError
 from tests.ui.toy_page import toy_runner
@@ -34,8 +36,10 @@ def started(runner=None) -> Session:
     return session
 
 
-def run(session: Session, question: str = "hello there", mode: str = "both") -> Iterator:
-    return session.run((PAGE,), question, mode, 15, 256)
+def run(
+    session: Session, question: str = "hello there", lanes: tuple[str, ...] = LANES
+) -> Iterator:
+    return live_frames(session.run((PAGE,), question, Settings(lanes)), question)
 
 
 def states(frames) -> list[dict]:
@@ -50,14 +54,14 @@ def wait_until(condition, seconds: float = 2.0) -> float:
     return time.monotonic() - start
 
 
-@pytest.mark.parametrize(("mode", "lanes"), [("both", 2), ("glance", 1), ("ar", 1)])
-def test_a_run_ends_with_the_whole_trace_and_every_view(mode, lanes):
-    frames = list(run(started(), mode=mode))
+@pytest.mark.parametrize("lanes", [LANES, ("glance",), ("ar",), ("ngram", "glance-chain")])
+def test_a_run_ends_with_the_whole_trace_and_every_view(lanes):
+    frames = list(run(started(), lanes=lanes))
     last = frames[-1]
     assert json.loads(last.state)["phase"] == "done"
     lines = [json.loads(line) for line in last.trace.splitlines()]
     assert [line["seq"] for line in lines] == list(range(len(lines)))
-    assert sum(line["kind"] == "finish" for line in lines) == lanes
+    assert tuple(line["lane"] for line in lines if line["kind"] == "finish") == lanes
     for value in (last.tree, last.prefix, last.entropy):
         assert json.loads(value)["run"] == lines[0]["run"]
         assert json.loads(value)["figure"]["layout"]["meta"]["caption"]
@@ -97,7 +101,7 @@ def test_the_trace_only_ever_grows():
 )
 def test_bad_input_is_one_sentence_and_the_session_goes_on(documents, question, word):
     session = started()
-    frames = list(session.run(documents, question, "both", 15, 256))
+    frames = list(live_frames(session.run(documents, question, Settings(LANES)), question))
     assert len(frames) == 1
     told = json.loads(frames[0].state)
     assert told["level"] == "error"

@@ -14,6 +14,8 @@ from typing import Any
 from PIL import Image, ImageDraw, ImageFont
 
 from app.session import Runner
+from app.settings import Settings
+from app.talk import Talk
 from glance.documents.intake import Document
 from glance.trace import dumps
 from tests.ui.toy_trace import toy_trace
@@ -80,18 +82,25 @@ def toy_runner(pause: float = 0.02) -> Runner:
     def run(
         documents: Sequence[Document],
         question: str,
-        names: tuple[str, ...],
-        node_budget: int,  # noqa: ARG001 - a runner's signature
-        max_tokens: int,
+        settings: Settings,
         run_id: str,
+        talk: Talk | None = None,
     ) -> Iterator[dict[str, Any]]:
-        for line in toy_trace(question[:max_tokens], run_id, lanes=names, question=question):
+        text = question[: settings.max_tokens]
+        for line in toy_trace(text, run_id, lanes=settings.lanes, question=question):
             if line["kind"] == "header":
                 records = [
                     {**line["image"], "sha256": each.sha256, "page": each.page, "crop": each.crop}
                     for each in documents
                 ]
                 line.update(zip(("image", "second_image"), records, strict=False))
+                line["settings"] |= {"temperature": settings.temperature, "seed": settings.seed}
+                if talk and talk.turns:
+                    line["prompt"]["history"] = talk.turns
+            if line["kind"] == "prefill" and talk and talk.turns:
+                line["reused"] = line["cache"] - 1
+            if line["kind"] == "compare" and settings.temperature:
+                continue
             time.sleep(pause)
             yield line
 

@@ -13,6 +13,7 @@ from glance.copying import copy_mode
 from glance.documents.intake import Document, DocumentError, Notice
 from glance.drafters.toy import RandomDrafter
 from glance.localization import LocalizationHead
+from glance.prefix_cache import PrefixCache
 from glance.replay import lanes, replay
 from glance.targets.base import Target
 from glance.trace import KINDS, SCHEMA, dumps, read_trace
@@ -31,7 +32,7 @@ class Processor:
 
     def apply_chat_template(self, messages, add_generation_prompt):
         assert add_generation_prompt
-        parts = messages[0]["content"]
+        parts = [part for message in messages for part in message["content"]]
         return "".join("<|image_pad|>" if p["type"] == "image" else p["text"] for p in parts)
 
     def __call__(self, text, images, return_tensors):
@@ -108,6 +109,54 @@ def test_a_whole_trace(tiny):
     assert [line for _, line in replay(read_trace(text)) if "t" not in line] == [
         line for line in lines if "t" not in line
     ]
+
+
+def test_a_follow_up_goes_on_from_the_question_before_in_every_lane(tiny):
+    prefixes, history = PrefixCache(), [("Who?", "me")]
+
+    def run(question, history=(), prefixes=None):
+        lines = list(
+            ask(tiny, [RandomDrafter(VOCAB), None], document(), question, CONFIG, "r", history,
+                prefixes=prefixes)
+        )  # fmt: skip
+        return lines[0]["prompt"], lanes(lines)
+
+    def reused(found):
+        return [lane.prefill["reused"] for lane in found.values()]
+
+    first, found = run("Who?", prefixes=prefixes)
+    assert reused(found) == [0, 0]
+    assert "history" not in first
+    _, found = run("Who?", prefixes=prefixes)
+    assert reused(found) == [0, 0]  # no follow-up: its prefill is what reading the page takes
+    asked, warm = run("Where?", history, prefixes)
+    assert asked["history"] == [["Who?", "me"]]
+    assert asked["tokens"] > first["tokens"]
+    assert reused(warm) == [first["tokens"]] * 2
+    _, cold = run("Where?", history)
+    assert reused(cold) == [0, 0]
+    assert {lane.text for lane in (*warm.values(), *cold.values())} == {warm["ar"].text}
+    longer = [*history, ("Where?", "here")]
+    _, third = run("When?", longer, prefixes)
+    assert reused(third) == [asked["tokens"]] * 2
+
+
+def test_a_dialogue_that_is_too_long_says_so(tiny):
+    with pytest.raises(PromptError, match="begin a new conversation"):
+        next(ask(tiny, [None], document(), "Who?", CONFIG, None, [("What?", "x" * 600)]))
+
+
+def test_lanes_go_on_from_earlier_rows_together_or_not_at_all(tiny):
+    """Else one lane's prefill would be a whole reading, and the other's a few rows."""
+    prefixes, drafter = PrefixCache(), RandomDrafter(VOCAB)
+    drafter.taps = (1,)
+    list(ask(tiny, [None], document(), "Who?", CONFIG, prefixes=prefixes))
+    history = [("Who?", "me")]
+    for expected in (False, True):
+        lines = list(ask(tiny, [drafter, None], document(), "Where?", CONFIG, None, history,
+                         prefixes=prefixes))  # fmt: skip
+        prefills = [line for line in lines if line["kind"] == "prefill"]
+        assert [line["reused"] > 0 for line in prefills] == [expected] * 2
 
 
 def test_a_trace_holds_what_its_node_budgets_came_from(tiny):

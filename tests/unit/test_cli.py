@@ -331,6 +331,32 @@ def test_ask_prints_the_answer_and_keeps_the_trace(
 
 
 @pytest.mark.usefixtures("tiny")
+def test_a_follow_up_is_answered_after_the_first_and_says_what_it_reused(
+    picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace, result = tmp_path / "run.jsonl", tmp_path / "run.json"
+    options = ["--max-tokens", "12", "--trace", str(trace), "--json", str(result)]
+    assert main(["ask", picture, "What is this?", "--then", "And that?", *options]) == 0
+    out = capsys.readouterr().out
+    lines = read_trace(trace)
+    assert lines[0]["prompt"]["question"] == "And that?"
+    [[asked, told]] = lines[0]["prompt"]["history"]
+    assert asked == "What is this?"
+    assert out.startswith(told)
+    assert out.count("token ids equal.") == 2
+    [rows] = {line["reused"] for line in lines if line["kind"] == "prefill"}
+    of = lines[0]["prompt"]["tokens"]
+    assert 0 < rows < of
+    assert f"glance: reused {rows} of {of} prompt rows" in out.replace("random:", "glance:")
+    assert json.loads(result.read_text("utf-8"))["history"] == [[asked, told]]
+
+    assert main(["ask", picture, "And that?", "--max-tokens", "12"]) == 0
+    assert "reused" not in capsys.readouterr().out
+    assert main(["ask", picture, "What?", "--then", " "]) == 2  # before anything is decoded
+    assert "no question" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("tiny")
 def test_an_automatic_budget_is_recorded_and_its_run_can_be_had_again(
     picture: str,
     tmp_path: Path,

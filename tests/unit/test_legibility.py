@@ -5,7 +5,7 @@ import pytest
 from PIL import Image, ImageFilter, ImageOps
 
 from glance.documents.dataset import page
-from glance.documents.legibility import share_in_lines, text_height
+from glance.documents.legibility import share_in_lines, text_height, text_length
 from tests.printed import PAPER, print_of
 
 
@@ -48,6 +48,7 @@ def test_small_and_large_text_of_a_large_photo(px: int) -> None:
 def test_no_text_on_blank_paper_of_any_shape(size: tuple[int, int]) -> None:
     assert text_height(Image.new("RGB", size, PAPER)) is None
     assert share_in_lines(Image.new("RGB", size, PAPER)) == 0.0
+    assert text_length(Image.new("RGB", size, PAPER)) == 0
 
 
 def test_no_text_in_noise_and_texture() -> None:
@@ -57,6 +58,7 @@ def test_no_text_in_noise_and_texture() -> None:
         image = Image.fromarray(pixels).resize((420, 420), Image.Resampling.BICUBIC)
         assert text_height(image) is None
         assert share_in_lines(image) < 0.2
+        assert text_length(image) == 0
 
 
 def test_generated_pages() -> None:
@@ -64,3 +66,11 @@ def test_generated_pages() -> None:
     found = [(text_height(each.image) or 0.0) / each.size for each in pages]
     assert np.median(np.abs(np.array(found) - 1)) < 0.08
     assert np.mean(np.abs(np.array(found) - 1) < 0.25) > 0.85
+
+
+def test_the_length_of_the_text_of_generated_pages() -> None:
+    pages = [page("validation", index) for index in range(24)]
+    written = [sum(not glyph.char.isspace() for glyph in each.glyphs) * 1.2 for each in pages]
+    found = np.array([text_length(each.image) for each in pages]) / np.array(written)
+    assert np.median(np.abs(found - 1)) < 0.1
+    assert np.mean(np.abs(found - 1) < 0.3) > 0.8

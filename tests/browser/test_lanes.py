@@ -1,0 +1,116 @@
+"""Race, answers and the round slider, in Chromium, over the toy page.
+
+Run with: python -m pytest -m browser tests/browser/test_lanes.py
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+# Starts a replay by its button; for each of its frames: ms since then, the clock of the replay, and
+# what the page says of the speed.
+WATCHED = """(name) => new Promise((done) => {
+  const start = performance.now(), seen = [];
+  GLANCE.on('time', () => {
+    if (!GLANCE.player.playing) { done(seen); return; }
+    const words = ['.g-speed', '.g-rates [aria-pressed=true]']
+      .map((each) => document.querySelector(each).textContent);
+    seen.push([performance.now() - start, GLANCE.player.now, ...words]);
+  });
+  document.querySelector(name).click();
+})"""
+
+
+def test_the_race_has_three_speeds(toy_url, visit):
+    page = visit(toy_url)
+    speed, pressed = page.locator(".g-speed"), page.locator(".g-rates [aria-pressed=true]")
+    expect(pressed).to_have_text("instant")
+    for button, rate, name, words in (
+        (".g-quarter", 0.25, "0.25×", "Slow motion: 1/4 speed"),
+        (".g-real", 1.0, "1×", "Real speed"),
+    ):
+        frames = page.evaluate(WATCHED, button)
+        assert len(frames) > 2
+        for passed, now, said, chosen in frames:
+            assert (said, chosen) == (words, name)
+            assert now <= rate * passed + 1
+    page.locator(".g-quarter").click()
+    expect(pressed).to_have_text("0.25×")
+    page.locator(".g-skip").click()
+    expect(speed).to_have_text("")
+    expect(pressed).to_have_text("instant")
+    assert page.locator(".g-round.g-off").count() == 0
+
+
+def test_prefill_and_the_first_draft_are_parts_of_their_own(toy_url, visit):
+    page = visit(toy_url)
+    expect(page.locator(".g-prefill")).to_have_text(["prefill 120 ms"] * 2)
+    first = page.locator(".g-first")
+    expect(first).to_have_count(1)  # token by token, nothing is drafted
+    assert first.evaluate("node => node.closest('.g-lane').dataset.lane") == "glance"
+    block = page.locator(".g-lane[data-lane=glance] .g-block").first
+    expect(block).to_have_attribute("title", re.compile(r"round 1: .* first draft 4 ms of it"))
+    inner, outer = first.bounding_box(), block.bounding_box()
+    assert inner
+    assert outer
+    assert inner["x"] == pytest.approx(outer["x"], abs=1)
+    # 4 of the 17 ms of the round
+    assert inner["width"] == pytest.approx(outer["width"] * 4 / 17, abs=1.5)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_token_stands_at_the_same_place_of_both_answers(toy_url, visit, width):
+    page = visit(toy_url, width=width)
+    assert page.locator(".g-leap").count() > 0
+    paces = page.locator(".g-strip[data-lane=ar] .g-pace")
+    expect(paces).to_have_count(page.locator(".g-leap").count())
+    # AR took a pass for each of the tokens that the tag in the other answer counts
+    tags = page.locator(".g-leap").evaluate_all("all => all.map((node) => node.dataset.tag)")
+    counts = [re.sub(r"\D", "", tag) for tag in tags]
+    assert paces.evaluate_all("all => all.map((node) => node.dataset.tag)") == [
+        f"{count} passes" for count in counts
+    ]
+    places = page.evaluate(
+        """['glance', 'ar'].map((lane) => {
+          const strip = document.querySelector(`.g-strip[data-lane=${lane}]`);
+          const home = strip.getBoundingClientRect();
+          return [...strip.querySelectorAll('.g-tok')].map((node) => {
+            const box = node.getClientRects()[0];
+            return [Math.round(box.left - home.left), Math.round(box.top - home.top)];
+          });
+        })"""
+    )
+    assert places[0] == places[1]
+
+    page.add_style_tag(content=".g-strip { height: 60px; min-height: 0 !important; }")
+    page.locator(".g-strip").first.hover()
+    page.mouse.wheel(0, 30)
+    page.wait_for_function(
+        "(([a, b]) => a.scrollTop > 20 && a.scrollTop === b.scrollTop)"
+        "(document.querySelectorAll('.g-strip'))"
+    )
+
+
+def test_the_keys_that_the_page_names_are_the_keys_that_work(toy_url, visit):
+    page = visit(toy_url)
+    label, body = page.locator(".g-round-label"), page.locator("body")
+    named = page.locator(".g-keys kbd").all_text_contents()
+    assert named == ["←", "→", "Home", "End", "Space"]
+    last = page.evaluate("GLANCE.trace.focus().rounds.length")
+    for key, words in (
+        ("Home", "Round 1 of"),
+        ("ArrowRight", "Round 2 of"),
+        ("End", f"Round {last} of"),
+        ("ArrowLeft", f"Round {last - 1} of"),
+    ):
+        body.press(key)
+        expect(label).to_contain_text(words)
+    body.press("Space")
+    expect(page.locator(".g-speed")).to_contain_text("Slow motion")
+    body.press("Space")
+    expect(page.locator(".g-speed")).to_have_text("")
