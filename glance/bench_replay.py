@@ -14,16 +14,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from glance.accept import committed_on
 from glance.budget import CostProfile
 from glance.config import AUTO, MOST_NODES, NodeBudget
 from glance.drafters.base import Drafter
+from glance.forced import read
 from glance.targets.base import Target
 from glance.tree import RankedOffsets, best_chain, build_chain, candidates, rank_offsets
 from glance.types import CandidateTree, DraftBlock, Prompt
-from glance.verify import tree_mask
 
 CHAIN = 0  # stands for the chain of best tokens, as deep as the draft, for a node budget
 
@@ -49,10 +48,10 @@ def replay_rounds(
 
     Of a tree that the drafter grew itself, a budget takes what the drafter kept at most.
     """
-    prompt_ids = prompt.input_ids[0].tolist()
+    states = read(target, prompt, answer, drafter.taps)
+    prompt_ids, features = states.prompt_ids, states.features
     ids = [*prompt_ids, *answer]
-    features, positions = _read(target, prompt, answer, drafter.taps)
-    state, absorbed = drafter.start(prompt_ids, positions), 0
+    state, absorbed = drafter.start(prompt_ids, states.positions), 0
     most = max(MOST_NODES if isinstance(budget, str) else budget for budget in budgets)
     played: dict[NodeBudget, list[Played]] = {budget: [] for budget in budgets}
     reached = dict.fromkeys(played, len(prompt_ids))  # place of the root token
@@ -90,26 +89,3 @@ def _tree(
     if isinstance(drafted, CandidateTree):
         return best_chain(drafted)
     return build_chain(root, offsets, len(offsets.ids))
-
-
-def _read(
-    target: Target, prompt: Prompt, answer: Sequence[int], taps: Sequence[int]
-) -> tuple[Tensor | None, Tensor | None]:
-    """Taps of prompt and answer but for its last token, which is never an input: [S, K, d].
-
-    And the positions of the prompt, [axes, n]. None of both for a drafter without taps.
-    """
-    if not taps:
-        return None, None
-    request, _, read = target.prefill(prompt, taps)
-    positions, rows = request.positions, len(answer) - 1
-    if read is None or not rows:
-        return read, positions
-    causal = torch.ones(rows, rows, dtype=torch.bool, device=target.device).tril()
-    mask = tree_mask(causal, request.length, target.attention, target.dtype)
-    ids = torch.tensor(answer[:-1], device=target.device)
-    depths = torch.arange(rows, device=target.device)
-    _, written = target.forward(request, ids, depths, mask, taps)
-    request.release()
-    assert written is not None  # there are taps
-    return torch.cat((read, written)), positions

@@ -62,10 +62,10 @@ def fit(rounds: Rounds, weights: np.ndarray | None = None, start: Law | None = N
     Args:
         rounds: one at least; few of them give a fit, but not one to believe.
         weights: [n], how often each round counts; once by default.
-        start: where the search begins.
+        start: where the search begins; by default at the flat law, so that it ends no worse.
     """
     columns = np.stack((np.ones(len(rounds)), -rounds.entropy), axis=1)
-    start = start or Law(_plain_logit(rounds, weights), 1.0)
+    start = start or fit_flat(rounds, weights)
     b0, b1 = _least_squares(columns, rounds, weights, np.array([start.b0, start.b1]))
     return Law(float(b0), float(b1))
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from glance.forced import States, read
 from glance.probes.asked import Asked, Setup, asked
 from glance.probes.outcome import ProbeError, Table
 from glance.probes.resampled import Resampled, estimate, groups, of
-from glance.probes.rounds import Round, Shape, States, read, replay
+from glance.probes.rounds import Round, Shape, replay
 
 
 def own_states(setup: Setup, one: Asked) -> States:

@@ -16,13 +16,14 @@ from collections.abc import Sequence
 
 from glance.bench_rows import GROUNDED
 from glance.documents.page import Page
+from glance.forced import read
 from glance.ground import copied_spans
 from glance.lane import TextStream
 from glance.law import Law
 from glance.probes.asked import Setup, asked
 from glance.probes.outcome import Outcome, Row, Table, above
 from glance.probes.resampled import Resampled, estimate, groups, of
-from glance.probes.rounds import Round, Shape, read, replay
+from glance.probes.rounds import Round, Shape, replay
 from glance.targets.base import Target
 
 Span = tuple[int, int]  # tokens of the answer, from and to

@@ -24,12 +24,13 @@ import numpy as np
 
 from glance.documents.dataset import page
 from glance.documents.mix import EXTRACTION
+from glance.forced import read
 from glance.law import LEAST_ROUNDS
 from glance.probes.altered import own_states, rounds_with
 from glance.probes.asked import SPLIT, Setup, answered, asked
 from glance.probes.outcome import Outcome, Row, Table, above, zero
 from glance.probes.resampled import Resampled, estimate, groups, of
-from glance.probes.rounds import Round, read
+from glance.probes.rounds import Round
 
 RIGHT, DRAFTER, TARGET = "right page", "drafter", "target"
 Arms = Mapping[str, list[Round]]

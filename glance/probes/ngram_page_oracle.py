@@ -21,10 +21,11 @@ from torch import Tensor
 from glance.bench_rows import GROUNDED
 from glance.drafters.base import Drafter
 from glance.drafters.ngram import DRAFTED, NgramDrafter, NgramState, chain
+from glance.forced import read
 from glance.probes.asked import Setup, asked
 from glance.probes.outcome import Outcome, Row, Table, above
 from glance.probes.resampled import Resampled, estimate, groups, of
-from glance.probes.rounds import Round, Shape, read, replay
+from glance.probes.rounds import Round, Shape, replay
 from glance.types import CandidateTree
 
 LONGEST = 32  # tokens that are looked up

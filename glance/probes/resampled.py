@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from glance.bench_rows import GROUNDED, interval
-from glance.law import LEAST_ROUNDS, Law, fit, fit_flat
+from glance.law import LEAST_ROUNDS, Law, fit
 from glance.probes.outcome import Estimate, ProbeError
 from glance.probes.rounds import Round, law_rounds
 
@@ -68,7 +68,7 @@ class Resampled:
         if len(rounds) < LEAST_ROUNDS:
             raise ProbeError(f"There are only {len(rounds)} rounds: a law needs {LEAST_ROUNDS}.")
         columns, places = law_rounds(rounds), self._places(rounds)
-        first = fit(columns, start=fit_flat(columns))  # so it is never worse than the flat law
+        first = fit(columns)
         return [first, *(fit(columns, times[places], first) for times in self._times[1:])]
 
     def expected(

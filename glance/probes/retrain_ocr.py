@@ -18,10 +18,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from glance.forced import read
 from glance.probes.asked import Setup, asked
 from glance.probes.outcome import Estimate, Outcome, ProbeError, Row, Table, above
 from glance.probes.resampled import Resampled, estimate, groups, of
-from glance.probes.rounds import Round, Shape, read, replay
+from glance.probes.rounds import Round, Shape, replay
 
 
 def run(setup: Setup) -> Outcome:

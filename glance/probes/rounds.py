@@ -15,18 +15,15 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from glance import law
 from glance.accept import PAST_END, committed_on
 from glance.drafters.base import Drafter
-from glance.entropy import at_least_float32, entropy
+from glance.forced import States, read
 from glance.probes.asked import Asked, Setup, asked
 from glance.probes.outcome import ProbeError
-from glance.targets.base import Target
 from glance.tree import best_chain, build, build_chain, cut, rank_offsets
-from glance.types import CandidateTree, DraftBlock, Prompt
-from glance.verify import tree_mask
+from glance.types import CandidateTree, DraftBlock
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -41,16 +38,6 @@ class Round(NamedTuple):
     committed: int  # tokens, the bonus counted where there is one
     task: str = ""
     page: int = 0  # index in the split
-
-
-@dataclass(frozen=True, slots=True)
-class States:
-    """The target on a prompt with an answer forced on it: what a drafter is given of it."""
-
-    prompt_ids: list[int]  # [n]
-    positions: Tensor | None  # [axes, n]
-    features: Tensor | None  # [n + answer - 1, K, d]; None without taps
-    entropy: list[float]  # [answer - 1] nats, of the row of each answer token but the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,30 +68,6 @@ class Shape:
         offsets = rank_offsets(drafted.logits[: self.offsets], most=self.node_budget)
         grow = build_chain if self.chain or drafted.chain else build
         return grow(root, offsets, self.node_budget)
-
-
-@torch.inference_mode()
-def read(target: Target, prompt: Prompt, answer: Sequence[int], taps: Sequence[int]) -> States:
-    """Force an answer on the target, in one pass after the prompt's.
-
-    Raises:
-        PromptError: prompt and answer do not fit the target's context.
-    """
-    target.check_length(prompt, len(answer))
-    request, _, features = target.prefill(prompt, taps)
-    positions, rows = request.positions, len(answer) - 1
-    entropies: list[float] = []
-    if rows:  # the last token is never an input
-        causal = torch.ones(rows, rows, dtype=torch.bool, device=target.device).tril()
-        mask = tree_mask(causal, request.length, target.attention, target.dtype)
-        ids = torch.tensor(answer[:-1], device=target.device)
-        depths = torch.arange(rows, device=target.device)
-        logits, written = target.forward(request, ids, depths, mask, taps)
-        entropies = entropy(torch.log_softmax(at_least_float32(logits), dim=-1)).tolist()
-        if features is not None and written is not None:
-            features = torch.cat((features, written))
-    request.release()
-    return States(prompt.input_ids[0].tolist(), positions, features, entropies)
 
 
 @torch.inference_mode()

@@ -14,11 +14,11 @@ interval of the difference of the shares of tau kept lies below 0; not settled w
 from __future__ import annotations
 
 from glance.bench_rows import GROUNDED
+from glance.forced import States, read
 from glance.probes.altered import compare, kept_table
 from glance.probes.asked import Asked, Setup
 from glance.probes.outcome import Outcome, above
 from glance.probes.resampled import Resampled, estimate, of
-from glance.probes.rounds import States, read
 
 
 def run(setup: Setup) -> Outcome:

@@ -14,11 +14,11 @@ from dataclasses import replace
 
 import torch
 
+from glance.forced import States
 from glance.probes.altered import compare, kept, kept_table
 from glance.probes.asked import Asked, Setup
 from glance.probes.outcome import Outcome, above
 from glance.probes.resampled import Resampled, estimate
-from glance.probes.rounds import States
 
 
 def run(setup: Setup) -> Outcome:

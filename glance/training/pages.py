@@ -7,7 +7,7 @@ Shapes: b pages, R x C cells, 4 character slots a cell (the glyphs whose centres
 import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +18,7 @@ from glance.documents.dataset import PLACES, page
 from glance.documents.page import Page, Question
 from glance.documents.phrasings import ask_for
 from glance.targets.embedded import ASSISTANT, CELL, CHARACTERS, END, FIRST_CHARACTER, USER
+from glance.training.quoting import NO_CELL, Cell, quoted
 
 SLOTS = 4  # characters a cell can hold
 ASKS = 3  # questions a page and visit; more cost text without showing more of the page
@@ -29,9 +30,6 @@ _PAGED = 3  # questions that name the page, for prompts of two pages
 _ID = {c: FIRST_CHARACTER + i for i, c in enumerate(CHARACTERS)}
 _CLASS = {c: i for i, c in enumerate(c for c in CHARACTERS if c not in "\n")}
 CLASSES = len(_CLASS)
-
-Cell = tuple[int, int]  # row, column; (-1, -1) for none
-NO_CELL = (-1, -1)
 
 
 def encode(text: str) -> list[int]:
@@ -47,6 +45,7 @@ class Turn:
     answer: list[int]
     cells: list[Cell]
     whole: bool = True  # the answer ends here; else it was cut
+    quoted: Sequence[Cell] = ()  # cells of the last characters of `question`, as many as known
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +68,13 @@ def _cell(page_: Page, glyph: int) -> Cell:
     return min(max(row, 0), h // CELL - 1), min(max(column, 0), w // CELL - 1)
 
 
-def _turn(page_: Page, q: Question) -> Turn:
+def _turn(page_: Page, q: Question, lines: Sequence[tuple[str, Sequence[Cell]]]) -> Turn:
     ids: list[int] = []
     for asked, answered in q.history:
         ids += [*encode(asked), ASSISTANT, *encode(answered), END, USER]
     ids += encode(q.question)
-    return Turn(ids, encode(q.answer), [_cell(page_, i) for i in q.glyphs])
+    cells = [_cell(page_, i) for i in q.glyphs]
+    return Turn(ids, encode(q.answer), cells, quoted=quoted(q.question, lines))
 
 
 def train_page(split: str, index: int) -> TrainPage:
@@ -86,13 +86,15 @@ def train_page(split: str, index: int) -> TrainPage:
         if g.char != " ":
             slot = int((g.box[0] + g.box[2]) / 2 // (CELL / SLOTS))
             labels[_cell(p, i)[0], min(max(slot, 0), labels.shape[1] - 1)] = _CLASS[g.char]
-    lines, bands = [], []
+    lines, bands, texts = [], [], []
     for line in p.lines:
         indices: list[int] = []
         for span in line:
             indices += ([-1] if indices else []) + list(range(span.start, span.stop))
         text = "".join(p.glyphs[i].char if i >= 0 else " " for i in indices)
-        lines.append(Turn([], encode(text), [_cell(p, i) for i in indices]))
+        cells = [_cell(p, i) for i in indices]
+        lines.append(Turn([], encode(text), cells))
+        texts.append((text, cells))
         boxes = [p.glyphs[i].box for i in indices if i >= 0]
         bands.append((min(b[1] for b in boxes), max(b[3] for b in boxes)))
     stacked = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(bands)) and not any(
@@ -114,8 +116,8 @@ def train_page(split: str, index: int) -> TrainPage:
         bands,
         lines,
         stacked,
-        [_turn(p, q) for q in (*p.questions[1:], *more)],
-        ([_turn(p, q) for q in paged[0]], [_turn(p, q) for q in paged[1]]),
+        [_turn(p, q, texts) for q in (*p.questions[1:], *more)],
+        ([_turn(p, q, texts) for q in paged[0]], [_turn(p, q, texts) for q in paged[1]]),
     )
 
 
@@ -237,10 +239,13 @@ class Sampler:
         chosen = self.rng.choices(group, k=2 * size)
         rows = group[0].labels.shape[0]
         turns = [
-            first.paged[0] + [Turn(t.question, t.answer, _moved(t.cells, rows))
-                              for t in second.paged[1]]
+            first.paged[0]
+            + [
+                replace(t, cells=_moved(t.cells, rows), quoted=_moved(t.quoted, rows))
+                for t in second.paged[1]
+            ]
             for first, second in zip(chosen[::2], chosen[1::2], strict=True)
-        ]  # fmt: skip
+        ]
         return Batch(
             np.stack([p.image for p in chosen]),
             np.stack([p.labels for p in chosen]),
@@ -259,7 +264,9 @@ def _beginning(turn: Turn) -> Turn:
     first = next((i for i, (row, _) in enumerate(turn.cells) if row >= 0), 0)
     if len(turn.answer) <= first + PEEK:
         return turn
-    return Turn(turn.question, turn.answer[: first + PEEK], turn.cells[: first + PEEK], False)
+    return replace(
+        turn, answer=turn.answer[: first + PEEK], cells=turn.cells[: first + PEEK], whole=False
+    )
 
 
 def _moved(cells: Sequence[Cell], rows: int) -> list[Cell]:

@@ -112,7 +112,8 @@ def build(batch: Batch) -> Sequences:
             lead = len(t.question)
             ids += [*t.question, ASSISTANT, *t.answer, END]
             goals += [-100] * lead + [*t.answer, END if t.whole else -100, -100]
-            here += [-1] * (lead + 1) + [*_last_known(cells), -1]
+            here += [-1] * (lead - len(t.quoted)) + [place(c) for c in t.quoted]
+            here += [-1, *_last_known(cells), -1]
             ahead += [-1] * lead + [*cells, -1, -1]
             length = lead + len(t.answer) + 2
             segment += [k] * length

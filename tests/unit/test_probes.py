@@ -26,6 +26,7 @@ from glance.documents.page import Page, Question
 from glance.drafters.base import Drafter
 from glance.drafters.block import BlockDrafter
 from glance.drafters.toy import NoisyDrafter, OracleDrafter, RandomDrafter
+from glance.forced import read
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadConfig
 from glance.probes import (
@@ -42,7 +43,7 @@ from glance.probes import (
 from glance.probes.asked import SPLIT, Setup, answered, asked
 from glance.probes.ngram_page_oracle import LongestMatch, PageNgram
 from glance.probes.outcome import HOLDS, OPEN, REFUTED, STANDS, Estimate, Outcome, ProbeError
-from glance.probes.rounds import Round, read
+from glance.probes.rounds import Round
 from glance.targets.base import Target
 from glance.targets.embedded import (
     FIRST_CHARACTER,

@@ -19,6 +19,7 @@ from glance.drafters.base import Drafter
 from glance.drafters.block import BlockDrafter
 from glance.drafters.ngram import NgramDrafter
 from glance.drafters.toy import AlwaysWrong, OracleDrafter
+from glance.forced import States, read
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadConfig
 from glance.law import Law
@@ -27,7 +28,7 @@ from glance.metrics import committed_per_round
 from glance.probes.asked import Asked
 from glance.probes.outcome import HOLDS, OPEN, REFUTED, STANDS, Estimate, ProbeError, above, zero
 from glance.probes.resampled import Resampled, estimate, groups
-from glance.probes.rounds import Round, Shape, States, law_rounds, read, replay
+from glance.probes.rounds import Round, Shape, law_rounds, replay
 from glance.replay import lanes
 from glance.targets.base import Target
 from glance.tree import build_chain, rank_offsets

@@ -1,0 +1,78 @@
+"""Draw the shipped examples and record their runs; prints what each gains.
+
+Run on a quiet machine, after new weights: python -m tests.record_examples
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from glance.cli.output import show
+from glance.documents.dataset import page
+from glance.documents.page import save_sample
+from glance.drafters.load import PLAIN
+from glance.metrics import speedup
+from glance.replay import lanes
+from glance.trace import read_trace
+
+ROOT = Path(__file__).parents[1]
+
+
+class Example(NamedTuple):
+    """A page of the test split, and what is asked of it first."""
+
+    kind: str  # names the files, too
+    index: int
+    type: str  # of the question, one of the page's own
+    title: str
+
+
+EXAMPLES = (
+    Example("receipt", 9003, "transcribe", "Receipt: all text"),
+    Example("invoice", 9003, "prices", "Invoice: items and prices"),
+    Example("letter", 9005, "body", "Letter: what it says"),
+    Example("form", 9004, "options", "Form: the options"),
+    Example("table", 9003, "all_values", "Table: one column, tilted page"),
+    Example("chart", 9003, "all_values", "Chart: labels and values"),
+    Example("infographic", 9004, "all_values", "Infographic: both sides"),
+    Example("sign", 9007, "fact", "Sign: one year, too short to gain"),
+)
+
+
+def record() -> None:
+    """Write assets/samples and assets/traces anew."""
+    samples, traces = ROOT / "assets/samples", ROOT / "assets/traces"
+    for old in (*samples.iterdir(), *traces.iterdir()):
+        old.unlink()
+    manifest, gains = [], []
+    for one in EXAMPLES:
+        drawn = page("test", one.index, one.kind)
+        asked = next(q for q in drawn.questions if q.type == one.type)
+        save_sample(drawn, samples, one.kind)
+        image, trace = samples / f"{one.kind}.png", traces / f"{one.kind}.jsonl"
+        command = ["ask", str(image), asked.question, "--trace", str(trace)]
+        subprocess.run([sys.executable, "-m", "glance", *command], check=True, cwd=ROOT)
+        manifest.append(
+            {
+                "id": one.kind,
+                "title": one.title,
+                "image": image.name,
+                "question": asked.question,
+                "trace": trace.name,
+            }
+        )
+        lane = lanes(read_trace(trace))
+        gain = speedup(lane[PLAIN], lane["glance"])
+        right = lane["glance"].text == asked.answer
+        show(f"{one.kind}: {'right' if right else f'wrong, wanted {asked.answer!r}'}; {gain}")
+        if gain:
+            gains.append(gain.decode)
+    (samples / "examples.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    show(f"median decode speed-up: {median(gains):.2f}")
+
+
+if __name__ == "__main__":
+    record()
