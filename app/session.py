@@ -34,6 +34,7 @@ YIELD_S = 0.1  # at most ten updates a second
 FIGURE_S = 0.25  # at most four figures a second
 MAX_WAITING = 8
 INTERNAL_ERROR = "The run failed for a reason of the server's own; its log has the details."
+NO_MEMORY = "This does not fit into the server's memory: try a smaller image."
 NO_MODEL = "There is no working model on this machine: recorded runs can still be replayed."
 NO_DOCUMENT = "There is no document yet: choose a file or one of the examples."
 
@@ -45,10 +46,11 @@ def load_runner() -> Runner:
     from glance.ask import ask, warm_up
     from glance.config import DecodeConfig
     from glance.drafters.load import load_drafter
+    from glance.engine.choose import best_device
     from glance.profiling import measure_costs
     from glance.targets.load import load_target
 
-    target = load_target(TARGET)
+    target = load_target(TARGET, device=best_device())
     drafters = {name: load_drafter(name, target) for name in LANES["both"]}
     warm_up(target, list(drafters.values()))
     costs = measure_costs(target, drafters["glance"])
@@ -262,10 +264,12 @@ class _Job:
         except (DocumentError, PromptError) as error:
             self.error = str(error)
         except MemoryError:
-            self.error = "This does not fit into the server's memory: try a smaller image."
-        except Exception:
+            self.error = NO_MEMORY
+        except Exception as error:
             log.exception("the run failed")
-            self.error = INTERNAL_ERROR
+            # torch's own error of a full GPU goes by its name: nothing here imports torch
+            full = type(error).__name__ == "OutOfMemoryError"
+            self.error = NO_MEMORY if full else INTERNAL_ERROR
         finally:
             leave()
             self.ended.set()

@@ -23,7 +23,7 @@ from glance.drafters.base import Drafter
 from glance.targets.base import Target
 from glance.tree import RankedOffsets, best_chain, build_chain, candidates, rank_offsets
 from glance.types import CandidateTree, DraftBlock, Prompt
-from glance.verify import tree_mask
+from glance.verify import pass_mask
 
 CHAIN = 0  # stands for the chain of best tokens, as deep as the draft, for a node budget
 
@@ -106,9 +106,9 @@ def _read(
     if read is None or not rows:
         return read, positions
     causal = torch.ones(rows, rows, dtype=torch.bool, device=target.device).tril()
-    mask = tree_mask(causal, request.length, target.attention, target.dtype)
     ids = torch.tensor(answer[:-1], device=target.device)
     depths = torch.arange(rows, device=target.device)
+    mask = pass_mask(target, causal, depths, request.length)
     _, written = target.forward(request, ids, depths, mask, taps)
     request.release()
     assert written is not None  # there are taps

@@ -26,7 +26,7 @@ from glance.probes.outcome import ProbeError
 from glance.targets.base import Target
 from glance.tree import best_chain, build, build_chain, cut, rank_offsets
 from glance.types import CandidateTree, DraftBlock, Prompt
-from glance.verify import tree_mask
+from glance.verify import pass_mask
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -96,9 +96,9 @@ def read(target: Target, prompt: Prompt, answer: Sequence[int], taps: Sequence[i
     entropies: list[float] = []
     if rows:  # the last token is never an input
         causal = torch.ones(rows, rows, dtype=torch.bool, device=target.device).tril()
-        mask = tree_mask(causal, request.length, target.attention, target.dtype)
         ids = torch.tensor(answer[:-1], device=target.device)
         depths = torch.arange(rows, device=target.device)
+        mask = pass_mask(target, causal, depths, request.length)
         logits, written = target.forward(request, ids, depths, mask, taps)
         entropies = entropy(torch.log_softmax(at_least_float32(logits), dim=-1)).tolist()
         if features is not None and written is not None:

@@ -27,6 +27,7 @@ TORCH_FREE = (
     "law_picture",
     "law_rounds",
     "rounds_csv",
+    "targets.catalog",
 )
 
 

@@ -31,7 +31,7 @@ from glance.trace import read_trace
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = (
     "ask", "replay", "audit", "bench", "report", "growth", "record", "law", "probe", "eval",
-    "train", "render",
+    "train", "render", "data",
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from glance.training import target as training
 from glance.training.optimizer import MuonAdamW
 from glance.training.pages import CLASSES, SLOTS, Sampler, encode, render
 from glance.training.sequences import build, image_positions, pixel_rows
-from glance.training.together import agree, run_together
+from glance.together import agree, run_together
 
 
 @pytest.fixture(scope="module")
