@@ -7,7 +7,7 @@ inputs hold is checked here, so that what is wrong with them is said in words.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,7 +39,7 @@ def add_api(session: Session) -> None:
 
     def updates(
         document: Any, page: Any, question: Any, drafter: Any, compare: Any, nodes: Any, most: Any
-    ) -> Iterator[Update]:
+    ) -> Generator[Update, None, None]:
         try:
             with reading:
                 documents = [_document(document, page)]

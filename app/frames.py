@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -92,7 +92,7 @@ def _frame(text: str, lines: list[Line], state_value: str, *, ended: bool) -> Fr
     )
 
 
-def live_frames(updates: Iterator[Update], asked: str) -> Iterator[Frame]:
+def live_frames(updates: Generator[Update, None, None], asked: str) -> Iterator[Frame]:
     """Frames of a run as it goes, each with whole lines. Closing the iterator stops the run.
 
     Args:

@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -68,15 +68,15 @@ def load_runner(host: Host | None = None, gpu_is_lent: bool = False) -> Runner:
         host: learns how fast this machine is, by a short run of the first example.
         gpu_is_lent: there is a GPU only while a run decodes, so nothing is computed before.
     """
-    import torch
 
     from glance.ask import ask, warm_up
     from glance.config import DecodeConfig
     from glance.drafters.load import load_drafter
+    from glance.engine.choose import best_device
     from glance.profiling import measure_costs
     from glance.targets.load import load_target
 
-    target = load_target(TARGET, device="cuda" if torch.cuda.is_available() else "cpu")
+    target = load_target(TARGET, device=best_device())
 
     @cache
     def loaded(name: str) -> Drafter | None:
@@ -210,7 +210,7 @@ class Session:
         settings: Settings,
         source: str = "page",  # or api; for the log
         talk: Talk | None = None,  # that it goes on; gets the answer
-    ) -> Iterator[Update]:
+    ) -> Generator[Update, None, None]:
         """Updates of one run, in words where it cannot be done. Closing the iterator stops it."""
         run = uuid.uuid4().hex[:12]
         record = _Record(run, source)
@@ -262,7 +262,7 @@ class Session:
                 oldest.clear()
         self._warm = warm[-MAX_WARM:]
 
-    def _wait(self, run: str) -> Iterator[Update]:
+    def _wait(self, run: str) -> Generator[Update, None, None]:
         while True:
             with self._changed:
                 ahead = self._queue.index(run)
@@ -304,7 +304,7 @@ class _Record:
         self.log()
         return update
 
-    def follow(self, job: Job) -> Iterator[Update]:
+    def follow(self, job: Job) -> Generator[Update, None, None]:
         """Updates of a running job, at most ten a second."""
         yield Update(self.run, "running", READING)
         ended = False

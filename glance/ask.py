@@ -85,7 +85,7 @@ def ask(
             yield line
     recorded = lanes(lines)
     if config.temperature == 0.0:  # draws need not agree, so they are not compared
-        for body in _compared(recorded, target.dtype_name):
+        for body in _compared(recorded, target):
             yield line_of("compare", body)
     # one record, of the first lane that drafts, which the views show: others may have drawn
     # another text, and at temperature 0 they gave the same, or compare said otherwise
@@ -146,14 +146,15 @@ def warm_up(target: Target, drafters: Sequence[Drafter | None]) -> None:
         Decoder(target, drafter).warm_up(prompt)
 
 
-def _compared(recorded: dict[str, RecordedLane], dtype: str) -> Iterator[dict[str, Any]]:
+def _compared(recorded: dict[str, RecordedLane], target: Target) -> Iterator[dict[str, Any]]:
     """Each lane against the plain one; against the first where there is no plain one."""
     if not recorded:
         return
+    bound = target.certificate.bound if target.certificate else None
     reference = recorded.get(PLAIN) or next(iter(recorded.values()))
     for lane in recorded.values():
         if lane is not reference:
-            body = compare(reference.tokens, lane.tokens, dtype)
+            body = compare(reference.tokens, lane.tokens, target.dtype_name, bound)
             yield {"lanes": [reference.name, lane.name], **body}
 
 
@@ -177,6 +178,7 @@ def _header(
             "dtype": target.dtype_name,
             "device": str(target.device),
             "attention": target.attention,
+            **({"bound": digits(target.certificate.bound)} if target.certificate else {}),
         },
         "drafter": {
             "name": drafter.name,

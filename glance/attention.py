@@ -3,7 +3,7 @@
 A layer's queries are computed again from its input and meet the keys that the pass left in the
 cache, so the model and its attention stay as they are. This holds for text layers of the Llama
 kind: one projection, a norm over each head or none, half-split rotation. All supported families
-(Qwen2.5-VL, Qwen3-VL, SmolVLM, Idefics3, LLaVA 1.5) have such layers.
+have such layers; the windows of Gemma 3's are not known here.
 """
 
 from __future__ import annotations

@@ -6,7 +6,10 @@ be shown, are measured while the watch stands still. A drafted round pays for it
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
 
 from glance.entropy import row_stats
 from glance.lane import Lane
@@ -18,8 +21,15 @@ from glance.trace import Line
 class PlainRounds:
     """The rounds of one request, each of one token."""
 
-    def __init__(self, lane: Lane, request: Request, sampler: Sampler) -> None:
+    def __init__(
+        self,
+        lane: Lane,
+        request: Request,
+        sampler: Sampler,
+        forward: Callable[..., tuple[Tensor, Tensor | None]],  # as `Target.forward`
+    ) -> None:
         """After prefill."""
+        self._forward = forward
         self._lane = lane
         self._request = request
         self._sampler = sampler
@@ -34,7 +44,7 @@ class PlainRounds:
         assert request.cache.get_seq_length() == request.length
         began = lane.watch.read()
         ids = torch.full_like(self._depths, lane.answer[-1])
-        logits, _ = lane.target.forward(request, ids, self._depths)
+        logits, _ = self._forward(request, ids, self._depths)
         token_id = self._sampler.pick(logits[0])
         passed = lane.watch.read()
         lane.watch.stop()

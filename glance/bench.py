@@ -19,10 +19,13 @@ from glance.clock import Clock
 from glance.config import DecodeConfig
 from glance.decode import Decoder
 from glance.documents.dataset import one_a_page
+from glance.documents.examples import Example
+from glance.documents.intake import load_document
 from glance.drafters.base import Drafter
 from glance.lane import TextStream
 from glance.profiling import measure_costs
 from glance.targets.base import Target
+from glance.together import gathered, merged
 from glance.types import Prompt
 
 SPLIT = "test"
@@ -48,6 +51,25 @@ def questions(target: Target, task: str, n: int, split: str = SPLIT) -> Iterator
     """
     for drawn, asked in one_a_page(split, [task], n):
         yield target.prompt(drawn.image.convert("RGB"), asked.question, asked.history)
+
+
+def brought(target: Target, examples: Iterable[Example]) -> Iterator[Prompt]:
+    """Questions about image files of one's own, made when asked for.
+
+    Raises:
+        DocumentError: a file cannot be read.
+    """
+    for example in examples:
+        yield target.prompt(load_document(example.image).image, example.question)
+
+
+def shared(own: TaskResult) -> TaskResult:
+    """What all processes that were launched together measured, in each of them."""
+    return TaskResult(
+        {name: merged(prompts) for name, prompts in own.lanes.items()},
+        next(threads for threads in gathered(own.threads) if threads),
+        merged(own.widths),
+    )
 
 
 def run_task(

@@ -125,6 +125,7 @@ class Timed:
             prefill_ms=lane.finish["prefill_ms"],
             decode_ms=lane.finish["decode_ms"],
             ms=lane.finish["ms"],
+            uncertified=lane.finish.get("uncertified"),
         )
 
     def generate(self, prompt: Prompt, threads: Threads) -> Sample:

@@ -39,6 +39,8 @@ class Sample:
     prefill_ms: float  # vision included
     decode_ms: float  # from the prefill token on, the first draft included
     ms: Mapping[str, float]  # decode window by stage; empty where the engine did not run
+    #: tokens whose margin rounding can swap, in half precision where the engine ran
+    uncertified: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Measured:
     decode_ms: float
     end_to_end_ms: float
     ms: Mapping[str, float]
+    uncertified: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class Row:
     speedup_ci: tuple[float, float] | None = None  # 95%; None with fewer than two prompts
     oracle_share: float | None = None  # of the oracle's speed, decode window
     shares: dict[str, float] | None = None  # of the decode window, by stage
+    uncertified: int | None = None  # of all answers' tokens; None in full precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,7 @@ def medians(samples: Sequence[Sample], answer: Sequence[int], characters: int) -
         decode_ms=median(s.decode_ms for s in samples),
         end_to_end_ms=median(s.prefill_ms + s.decode_ms for s in samples),
         ms={stage: median(s.ms[stage] for s in samples) for stage in first.ms},
+        uncertified=first.uncertified,
     )
 
 
@@ -291,7 +296,13 @@ def _row(task: str, number: int, drafter: str, lanes: Mapping[str, Sequence[Meas
         shares={stage: ms / sum(spent.values()) for stage, ms in spent.items()}
         if any(spent.values())
         else None,
+        uncertified=_sum([one.uncertified for one in own]),
     )
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _decode(one: Measured) -> float:

@@ -23,7 +23,7 @@ def compact(
         index: torch.Tensor | None = None
         for layer in cache.layers:
             keys, values = layer.keys, layer.values
-            if index is None:
+            if index is None or index.device != keys.device:  # layers may lie on several
                 index = torch.tensor(path, device=keys.device)
             first = keys.shape[2] - rows
             for states in (keys, values):

@@ -16,6 +16,7 @@ def compare(
     reference: Sequence[dict[str, Any]],  # token records of the reference lane
     other: Sequence[dict[str, Any]],
     dtype: str,  # "float32", ...
+    bound: float | None = None,  # the target's own (`glance.certificate`); else that of the dtype
 ) -> Line:
     """How far two answers agree; the body of a compare line.
 
@@ -37,7 +38,8 @@ def compare(
     if equal < len(reference):
         gap = reference[equal]["margin"]
         best_two = [token_id for token_id, _, _ in reference[equal]["top"][:2]]
-        near = gap <= 2 * NOISE.get(dtype, 0.0) and ids[1] in best_two
+        noise = NOISE.get(dtype, 0.0) if bound is None else bound
+        near = gap <= 2 * noise and ids[1] in best_two
     return {
         "state": "near_tie" if near else "mismatch",
         "equal": equal,

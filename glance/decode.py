@@ -7,28 +7,31 @@ decides how many rounds it takes, never what the answer is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from glance.accept import accept
 from glance.autoregressive import PlainRounds
 from glance.clock import Clock, clock_for
-from glance.config import AUTO, DecodeConfig
+from glance.config import DecodeConfig
 from glance.drafters.base import Drafter
 from glance.drafters.load import PLAIN
-from glance.entropy import RowStats, row_stats
-from glance.lane import Lane, digits
+from glance.engine.choose import engine_for
+from glance.engine.engine import Engine, EngineError, Seat
+from glance.engine.rounds import BlockRounds, StaticVerifier
+from glance.entropy import row_stats
+from glance.lane import Lane
 from glance.metrics import CONNECTED_ROUNDS, disconnected
 from glance.prefix_cache import Prefix
+from glance.rounds import Round, Rounds
 from glance.sampling import Sampler
 from glance.targets.base import Request, Target
 from glance.trace import Line
-from glance.tree import DrafterError, RankedOffsets, candidates, rank_offsets
-from glance.types import INPUT, CandidateTree, DraftBlock, Prompt, Verdict
+from glance.tree import DrafterError
+from glance.types import INPUT, Prompt
 from glance.verify import Verifier
 
 
@@ -55,8 +58,9 @@ class Decoder:
         config: DecodeConfig | None = None,
         clock: Clock | None = None,
         verifier: Verifier | None = None,
+        engine: Engine | None = None,  # by default the one that `engine_for` chooses
     ) -> None:
-        """Put a decoder together.
+        """Put a decoder together; with a verifier of one's own, no engine takes its place.
 
         Raises:
             DrafterError: the drafter taps layers that the target does not have.
@@ -73,6 +77,7 @@ class Decoder:
             )
         self._taps = taps
         self._verifier = verifier or Verifier(target, taps)
+        self._engine = engine or (None if verifier else engine_for(target))
 
     @property
     def name(self) -> str:
@@ -108,8 +113,9 @@ class Decoder:
     ) -> Iterator[Line]:
         """The lane's trace lines as they happen: prefill, then whole rounds, then finish.
 
-        A notice comes between rounds where the drafter seems not to get the target's states.
-        Rows of the prompt that `earlier` has are not read again; the answer is the same.
+        A notice comes between rounds where the drafter seems not to get the target's states, and
+        after the prefill where the engine for GPUs cannot be had. Rows of the prompt that `earlier`
+        has are not read again; the answer is the same.
 
         Raises:
             PromptError: prompt and answer do not fit the target's context.
@@ -117,41 +123,61 @@ class Decoder:
         self.target.check_length(prompt, self.config.max_new_tokens)
         lane = Lane(self.target, self.config, self._clock, self.name, run, numbers or count())
         sampler = Sampler(self.config.temperature, self.config.seed)
-        request, features, line = self._prefill(lane, sampler, prompt, earlier)
-        if keep:
-            keep(Prefix.of(prompt, request, self._taps, features))
-        try:
-            yield line
-            lane.watch.start()
-            rounds = self._rounds(lane, request, sampler, prompt, features)
-            lane.watch.stop()
-            del features  # the prompt's, which are large: the first draft absorbs them
-            warning = None
-            while lane.reason is None:
+        with self._seated(prompt) as (seat, refusal):
+            request, features, line = self._prefill(lane, sampler, prompt, seat, earlier, keep)
+            try:
+                yield line
+                if refusal:
+                    text = f"{refusal} Decoding goes on step by step: slower, the same tokens."
+                    yield lane.line("notice", 0.0, level="info", code="no-engine", text=text)
                 lane.watch.start()
-                lines = rounds.round()
+                rounds = self._rounds(lane, request, sampler, prompt, features, seat)
                 lane.watch.stop()
-                yield from lines
-                if self._taps and warning is None:
-                    warning = disconnected(self.name, lane.committed[-CONNECTED_ROUNDS:])
-                    if warning:
-                        notice = {"level": "warning", "code": "disconnected", "text": warning}
-                        yield lane.line("notice", lines[-1]["t"], **notice)
-            passes = self.drafter.passes if self.drafter else 0
-            yield lane.finish_line(drafter_passes=passes * lane.rounds)
-        finally:
-            request.release()
+                del features  # the prompt's, which are large: the first draft absorbs them
+                yield from self._decoded(lane, rounds)
+            finally:
+                request.release()
+
+    def _decoded(self, lane: Lane, rounds: PlainRounds | Round) -> Iterator[Line]:
+        warning = None
+        while lane.reason is None:
+            lane.watch.start()
+            lines = rounds.round()
+            lane.watch.stop()
+            yield from lines
+            if self._taps and warning is None:
+                warning = disconnected(self.name, lane.committed[-CONNECTED_ROUNDS:])
+                if warning:
+                    notice = {"level": "warning", "code": "disconnected", "text": warning}
+                    yield lane.line("notice", lines[-1]["t"], **notice)
+        passes = self.drafter.passes if self.drafter else 0
+        yield lane.finish_line(drafter_passes=passes * lane.rounds)
 
     def warm_up(self, prompt: Prompt, rounds: int = 2) -> None:
         """Prefill and a few rounds, even past the end of the answer; nothing is kept of them."""
         lane = Lane(self.target, self.config, self._clock, self.name, "warm-up")
         sampler = Sampler(self.config.temperature, self.config.seed)
-        request, features, _ = self._prefill(lane, sampler, prompt)
-        lane.watch.start()
-        steps = self._rounds(lane, request, sampler, prompt, features)
-        for _ in range(rounds):
-            steps.round()
-        request.release()
+        with self._seated(prompt) as (seat, _):
+            request, features, _ = self._prefill(lane, sampler, prompt, seat)
+            lane.watch.start()
+            steps = self._rounds(lane, request, sampler, prompt, features, seat)
+            for _ in range(rounds):
+                steps.round()
+            request.release()
+
+    @contextmanager
+    def _seated(self, prompt: Prompt) -> Iterator[tuple[Seat | None, str]]:
+        """The engine's seat, or why it cannot be had; neither where there is no engine."""
+        with ExitStack() as held:
+            seat, refusal = None, ""
+            if self._engine:
+                tokens = prompt.input_ids.shape[1]
+                try:
+                    taken = self._engine.seated(self.drafter, tokens, self.config)
+                    seat = held.enter_context(taken)
+                except EngineError as error:
+                    refusal = str(error)
+            yield seat, refusal
 
     def _rounds(
         self,
@@ -160,159 +186,35 @@ class Decoder:
         sampler: Sampler,
         prompt: Prompt,
         features: Tensor | None,
-    ) -> PlainRounds | Rounds:
+        seat: Seat | None,
+    ) -> PlainRounds | Round:
         if self.drafter is None:
-            return PlainRounds(lane, request, sampler)
+            return PlainRounds(lane, request, sampler, (seat or self.target).forward)
         out = [*prompt.input_ids[0].tolist(), lane.answer[0]]
-        return Rounds(lane, request, sampler, self.drafter, self._verifier, out, features)
+        if seat and seat.block and features is not None:
+            return BlockRounds(lane, request, sampler, self.drafter, seat, out, features)
+        verifier = StaticVerifier(seat) if seat else self._verifier
+        return Rounds(lane, request, sampler, self.drafter, verifier, out, features)
 
     @torch.inference_mode()
     def _prefill(
-        self, lane: Lane, sampler: Sampler, prompt: Prompt, earlier: Prefix | None = None
+        self,
+        lane: Lane,
+        sampler: Sampler,
+        prompt: Prompt,
+        seat: Seat | None,
+        earlier: Prefix | None = None,
+        keep: Callable[[Prefix], None] | None = None,
     ) -> tuple[Request, Tensor | None, Line]:
         began = self._clock.now()
         request, logits, features = self.target.prefill(prompt, self._taps, earlier)
+        reused = request.reused
+        if keep:
+            keep(Prefix.of(prompt, request, self._taps, features))
+        if seat:
+            request = seat.load(request)
         token_id = sampler.pick(logits)
         lane.prefill_ms = self._clock.now() - began
         stats = row_stats(logits[None])
-        line = lane.prefill_line(stats, token_id, request.length, request.reused)
+        line = lane.prefill_line(stats, token_id, request.length, reused)
         return request, features, line
-
-
-class Rounds:
-    """The rounds of one request: what they carry from one to the next."""
-
-    def __init__(
-        self,
-        lane: Lane,
-        request: Request,
-        sampler: Sampler,
-        drafter: Drafter,
-        verifier: Verifier,
-        out: list[int],  # prompt and committed ids; out[-1] is the root token
-        features: Tensor | None,  # [n, K, d] taps of the prompt
-    ) -> None:
-        """After prefill, before the first draft."""
-        self._lane = lane
-        self._request = request
-        self._sampler = sampler
-        self._drafter = drafter
-        self._verifier = verifier
-        self._out = out
-        self._features = features
-        self._state = drafter.start(out[:-1], request.positions)
-        self._since = 0.0  # the decode window is accounted for up to here
-
-    @torch.inference_mode()
-    def round(self) -> list[Line]:
-        """Draft, build, verify, accept, commit, once; a line for each."""
-        lane, request, out = self._lane, self._request, self._out
-        now = lane.watch.read
-        start = request.length
-        assert request.cache.get_seq_length() == start == len(out) - 1
-        marks = [now()]
-
-        drafted = self._drafter.draft(self._state, out, self._features)
-        marks.append(now())
-
-        tree, offsets = self._build(drafted)
-        marks.append(now())
-
-        verified = self._verifier.verify(request, tree)
-        marks.append(now())
-
-        verdict = accept(tree, self._chooser(verified.stats.posterior, verified.logits))
-        marks.append(now())
-
-        fresh = [*(tree.token_ids[node] for node in verdict.path[1:]), verdict.bonus]
-        kept = lane.admit(fresh)  # an end token or the limit may cut the round
-        path = list(verdict.path[:kept])  # the last kept token becomes the root: no row of its own
-        self._verifier.keep(request, tree, path)
-        out.extend(fresh[:kept])
-        self._features = None if verified.features is None else verified.features[path]
-        assert request.cache.get_seq_length() == request.length == start + kept == len(out) - 1
-        marks.append(now())
-
-        return self._lines(tree, offsets, verified.stats, verdict, fresh[:kept], marks)
-
-    def _lines(
-        self,
-        tree: CandidateTree,
-        offsets: RankedOffsets,
-        stats: RowStats,
-        verdict: Verdict,
-        ids: list[int],  # committed
-        marks: list[float],  # when the round began and when each verb ended
-    ) -> list[Line]:
-        """Count the round and put it into words."""
-        lane, piece = self._lane, self._lane.target.piece
-        lane.target_passes += 1
-        lane.rounds += 1
-        lane.committed.append(len(ids))
-        lane.partial += 0 < verdict.accepted < max(tree.depths)
-        tokens, text = lane.commit(
-            ids,
-            origins=[*["drafted"] * verdict.accepted, "bonus"][: len(ids)],
-            stats=stats,
-            rows=verdict.path[: len(ids)],
-            corrected=verdict.path[-1] in tree.parents,
-        )
-        bodies: dict[str, dict[str, Any]] = {
-            "draft": {
-                "size": len(offsets.ids) or len(tree) - 1,
-                "h_draft": [round(h, 4) for h in offsets.entropy],
-                "drafter_passes": self._drafter.passes,
-            },
-            "build": {
-                "tree": {
-                    "parent": list(tree.parents),
-                    "id": list(tree.token_ids),
-                    "text": [piece(token_id) for token_id in tree.token_ids],
-                    "p_draft": [digits(p) for p in tree.p_draft],
-                    "rank": list(tree.ranks),
-                },
-                "node_budget": len(tree) - 1
-                if lane.config.node_budget == AUTO
-                else lane.config.node_budget,
-            },
-            "verify": {
-                "posterior": stats.posterior,
-                "p_target": [digits(p) for p in stats.p_token],
-                "h": [round(h, 4) for h in stats.entropy],
-            },
-            "accept": {
-                "verdict": {
-                    "path": list(verdict.path),
-                    "bonus": {"id": verdict.bonus, "text": piece(verdict.bonus)},
-                }
-            },
-            "commit": {"tokens": tokens, "text": text, "cache": self._request.length},
-        }
-        lines = []
-        for (verb, body), since, until in zip(bodies.items(), marks[:-1], marks[1:], strict=True):
-            ms = until - since
-            lane.ms[verb] += ms
-            lines.append(lane.line(verb, until, r=lane.rounds, ms=round(ms, 3), **body))
-        ended = lane.watch.read()
-        other = (marks[0] - self._since) + (ended - marks[-1])
-        self._since = ended
-        lane.ms["other"] += other
-        lines[-1]["other"] = round(other, 3)
-        return lines
-
-    def _build(self, drafted: DraftBlock | CandidateTree) -> tuple[CandidateTree, RankedOffsets]:
-        config = self._lane.config
-        budget = config.most_nodes
-        offsets = RankedOffsets([], [], [])
-        if isinstance(drafted, DraftBlock):
-            theirs, ours = drafted.logits.shape[-1], self._lane.target.vocab_size
-            if theirs != ours:
-                raise DrafterError(f"the drafter has {theirs} tokens, the target {ours}")
-            offsets = rank_offsets(drafted.logits, most=1 if drafted.chain else budget)
-        costs = config.costs.round_ms(self._request.length) if config.costs else None
-        return candidates(self._out[-1], drafted, offsets, budget, costs), offsets
-
-    def _chooser(self, posterior: list[int], logits: Tensor) -> Callable[[int], int]:
-        if self._sampler.greedy:
-            return posterior.__getitem__
-        return lambda node: self._sampler.pick(logits[node])

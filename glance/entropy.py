@@ -45,6 +45,11 @@ def row_stats(
     `p_token[i]` is the probability of token `asked[i, 1]` under row `asked[i, 0]`; without
     `asked` it is empty.
     """
+    return read_table(row_table(logits, asked).tolist(), asked is not None)
+
+
+def row_table(logits: Tensor, asked: Tensor | None = None) -> Tensor:
+    """What `row_stats` measures, on the device: [rows, columns] double."""
     logits = at_least_float32(logits)
     log_p = torch.log_softmax(logits, dim=-1)
     k = min(TOP, logits.shape[-1])
@@ -61,12 +66,17 @@ def row_stats(
     if asked is not None:
         columns.append(log_p[asked[:, 0], asked[:, 1]].exp().unsqueeze(1))
     # ids travel as float64, exact far beyond any vocabulary, so that one copy carries all
-    table = torch.cat([column.double() for column in columns], dim=1).tolist()
+    return torch.cat([column.double() for column in columns], dim=1)
+
+
+def read_table(table: list[list[float]], asked: bool) -> RowStats:
+    """The facts of a `row_table` on the host; `asked` tells whether it has that column."""
+    k = (len(table[0]) - 3 - asked) // 2
     return RowStats(
         posterior=[int(row[0]) for row in table],
         entropy=[row[1] for row in table],
         margin=[row[2] for row in table],
-        p_token=[row[-1] for row in table] if asked is not None else [],
+        p_token=[row[-1] for row in table] if asked else [],
         top_ids=[[int(token_id) for token_id in row[3 : 3 + k]] for row in table],
         top_p=[row[3 + k : 3 + 2 * k] for row in table],
     )

@@ -15,6 +15,7 @@ from glance.documents.sets import Item, count, item
 from glance.scores import Marked, Report, report, slices_of
 from glance.targets.base import Target, conversation
 from glance.targets.load import load_target
+from glance.together import merged
 
 
 def normalise(text: str) -> str:
@@ -69,7 +70,10 @@ def evaluate_target(
     items: Iterable[Item],
     progress: Callable[[int], None] | None = None,  # items answered
 ) -> Report:
-    """Answer all questions of all items here, in this process."""
+    """Answer all questions of all items here, in this process.
+
+    Of several that were launched together each has its share of the items, and all get the report.
+    """
     return _reported((answer_item(target, item) for item in items), progress)
 
 
@@ -99,9 +103,9 @@ def _loaded(target: str) -> Target:
 
 
 def _reported(answers: Iterable[list[Marked]], progress: Callable[[int], None] | None) -> Report:
-    marked: list[Marked] = []
-    for done, some in enumerate(answers, start=1):
-        marked += some
+    own: list[list[Marked]] = []
+    for some in answers:
+        own.append(some)
         if progress:
-            progress(done)
-    return report(marked)
+            progress(len(own))
+    return report([one for some in merged(own) for one in some])

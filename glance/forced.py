@@ -14,7 +14,7 @@ from torch import Tensor
 from glance.entropy import at_least_float32, entropy
 from glance.targets.base import Target
 from glance.types import Prompt
-from glance.verify import tree_mask
+from glance.verify import pass_mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ def read(target: Target, prompt: Prompt, answer: Sequence[int], taps: Sequence[i
     entropies: list[float] = []
     if rows:  # the last token is never an input
         causal = torch.ones(rows, rows, dtype=torch.bool, device=target.device).tril()
-        mask = tree_mask(causal, request.length, target.attention, target.dtype)
         ids = torch.tensor(answer[:-1], device=target.device)
         depths = torch.arange(rows, device=target.device)
+        mask = pass_mask(target, causal, depths, request.length)
         logits, written = target.forward(request, ids, depths, mask, taps)
         entropies = entropy(torch.log_softmax(at_least_float32(logits), dim=-1)).tolist()
         if features is not None and written is not None:

@@ -18,7 +18,7 @@ from glance.attention import attention, taken_queries
 from glance.entropy import at_least_float32
 from glance.targets.base import Target
 from glance.types import Prompt
-from glance.verify import tree_mask
+from glance.verify import pass_mask
 
 if TYPE_CHECKING:
     from glance.ground import Box
@@ -105,11 +105,10 @@ def forced(
     answer = torch.tensor(ids, device=target.device)
     rows = torch.cat([prompt.input_ids[0, before:], answer])
     causal = torch.ones(len(rows), len(rows), dtype=torch.bool, device=target.device).tril()
-    mask = tree_mask(causal, before, target.attention, target.dtype)
+    depths = torch.arange(len(rows), device=target.device)
+    mask = pass_mask(target, causal, depths, before)
     with taken_queries(target, layers) as queries:
-        logits, _ = target.forward(
-            request, rows, torch.arange(len(rows), device=target.device), mask
-        )
+        logits, _ = target.forward(request, rows, depths, mask)
     log_p = at_least_float32(logits[:-1]).log_softmax(dim=-1)
     return Forced(
         log_p=log_p.gather(1, answer[:, None])[:, 0],
@@ -122,8 +121,8 @@ def forced(
 def patch_grid(target: Target, prompt: Prompt, size: tuple[int, int]) -> PatchGrid | None:
     """The grid behind the image tokens of a prompt about one page; None where none is kept.
 
-    Qwen2.5-VL and Qwen3-VL keep one. SmolVLM, Idefics3 and LLaVA cut or crop the page, so their
-    patches are no cells of it.
+    Qwen2.5-VL and Qwen3-VL keep one. The other families cut, crop or pool the page, so their image
+    tokens are no cells of it.
     """
     grid = prompt.model_inputs.get("image_grid_thw")
     if grid is None or len(grid) != 1:

@@ -15,6 +15,7 @@ from glance.metrics import tau, tau_without_last
 from glance.trace import Line
 
 if TYPE_CHECKING:
+    from glance.certificate import Certificate
     from glance.config import DecodeConfig
     from glance.entropy import RowStats
     from glance.targets.base import Target
@@ -68,6 +69,7 @@ class Lane:
     target_passes: int = 0
     committed: list[int] = field(default_factory=list)  # tokens per round
     partial: int = 0  # rounds that accepted some of the deepest path possible, not all
+    uncertified: int = 0  # tokens, where the target has a certificate and picks greedily
     prefill_ms: float = 0.0
     ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     watch: Stopwatch = field(init=False)
@@ -122,6 +124,8 @@ class Lane:
             record["margin"] = digits(stats.margin[row], 6)
             record["top"] = self.top(stats, row)
             tokens.append(record)
+        if self._certificate:
+            self.uncertified += self._certificate.uncertified(stats.margin[row] for row in rows)
         self.answer.extend(ids)
         return tokens, "".join(deltas)
 
@@ -163,7 +167,13 @@ class Lane:
             decode_ms=round(decode_ms, 3),
             prefill_ms=round(self.prefill_ms, 3),
             ms={stage: round(spent, 3) for stage, spent in self.ms.items()},
+            **({"uncertified": self.uncertified} if self._certificate else {}),
         )
+
+    @property
+    def _certificate(self) -> Certificate | None:
+        """Margins say nothing about draws."""
+        return self.target.certificate if self.config.temperature == 0.0 else None
 
 
 def digits(value: float, figures: int = 3) -> float:

@@ -9,6 +9,7 @@ the context length. Sizes take turns, so that whatever else the machine does hit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -20,8 +21,11 @@ from transformers import DynamicCache
 
 from glance.budget import CostProfile
 from glance.clock import Clock, clock_for
-from glance.config import MOST_NODES
+from glance.config import MOST_NODES, DecodeConfig
 from glance.drafters.base import Drafter
+from glance.engine.choose import engine_for
+from glance.engine.engine import EngineError, Held, Seat
+from glance.engine.rounds import StaticVerifier
 from glance.targets.base import Request, Target
 from glance.tree import RankedOffsets, build, rank_offsets
 from glance.types import DraftBlock
@@ -76,8 +80,29 @@ def measure_passes(
     repeats: int = REPEATS,
 ) -> PassTimes:
     """Time every pass `repeats` times, all of them in turn."""
-    clock = clock or clock_for(str(target.device))
-    passes = [_Passes(target, drafter, context) for context in contexts]
+    with ExitStack() as held:
+        seat = _seat(held, target, drafter, max(contexts))
+        passes = [_Passes(target, drafter, context, seat) for context in contexts]
+        return _in_turn(passes, contexts, nodes, clock or clock_for(str(target.device)), repeats)
+
+
+def _seat(held: ExitStack, target: Target, drafter: Drafter | None, longest: int) -> Seat | None:
+    """The engine's, where rounds would have it too."""
+    engine = engine_for(target)
+    try:
+        config = DecodeConfig(MOST_NODES, max_new_tokens=1)
+        return held.enter_context(engine.seated(drafter, longest, config)) if engine else None
+    except EngineError:
+        return None
+
+
+def _in_turn(
+    passes: Sequence[_Passes],
+    contexts: Sequence[int],
+    nodes: Sequence[int],
+    clock: Clock,
+    repeats: int,
+) -> PassTimes:
     verify_ms: list[list[list[float]]] = [[[] for _ in nodes] for _ in contexts]
     draft_ms: list[list[float]] = [[] for _ in contexts]
 
@@ -106,12 +131,18 @@ def measure_passes(
 class _Passes:
     """Draft and verify passes after so many committed tokens."""
 
-    def __init__(self, target: Target, drafter: Drafter | None, context: int) -> None:
+    def __init__(
+        self, target: Target, drafter: Drafter | None, context: int, seat: Seat | None
+    ) -> None:
         self._target = target
         self._drafter = drafter
         taps = drafter.taps if drafter else ()
-        self._verifier = Verifier(target, taps)
-        self._request = _filled(target, context)
+        if seat and drafter:
+            self._verifier: Verifier = StaticVerifier(seat)
+            self._request = Request(Held(context), context, rope_delta=0)
+        else:
+            self._verifier = Verifier(target, taps)
+            self._request = _filled(target, context)
         self._out = [0] * (context + 1)
         self._state: Any = drafter.start(self._out[:-1]) if drafter else None
         self._features = self._tapped(context, len(taps))

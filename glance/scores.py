@@ -69,7 +69,9 @@ class Report:
 
 
 def slices_of(item: Item, question: Question) -> tuple[tuple[str, str], ...]:
-    """Every slice that a question of an item counts for."""
+    """Every slice that a question of an item counts for; none where nothing sets it apart."""
+    if not item.kind:
+        return ()
     degraded = len(item.degradations)
     found = [("degradations", "2+" if degraded > 1 else str(degraded))]
     found += [("degradation", name) for name in item.degradations]
@@ -90,8 +92,9 @@ def slices_of(item: Item, question: Question) -> tuple[tuple[str, str], ...]:
 
 
 def report(marked: Sequence[Marked]) -> Report:
-    """Tasks in the generator's order, slices in that of BY, their values sorted."""
-    tasks = {task: _score([m for m in marked if m.task == task]) for task in TASKS}
+    """Tasks in the generator's order, others after, slices in that of BY, their values sorted."""
+    named = dict.fromkeys((*TASKS, *(m.task for m in marked)))
+    tasks = {task: _score([m for m in marked if m.task == task]) for task in named}
     groups: dict[tuple[str, str], list[Marked]] = {}
     for m in marked:
         for key in m.slices:

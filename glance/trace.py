@@ -12,7 +12,8 @@ window opened) and, where a verb took time, `ms`; a round's lines have `r`, coun
     verify    posterior (the target's argmax id), p_target (of the node's token), h (nats): per node
     accept    verdict {path, bonus {id, text}}
     commit    tokens [{id, start, end, origin, corrected?, h, margin, top}], text, cache, other
-    finish    reason, tokens, rounds, target_passes, tau, tau_without_last, partial, tok_s, ms, ...
+    finish    reason, tokens, rounds, target_passes, tau, tau_without_last, partial, tok_s, ms, ...;
+              uncertified: tokens of a margin inside twice header.target.bound, where that is given
     compare   lanes, state, equal, of, at, ids, gap, dtype; at temperature 0 only
     grounding copy [{tokens [from, to), boxes, source, confidence, approximate}]: what of the answer
               was found on the page; head {layer, head, row}; gain, box, share: per token

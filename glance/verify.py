@@ -16,7 +16,7 @@ from torch import Tensor
 
 from glance.cache import compact
 from glance.entropy import RowStats, row_stats
-from glance.targets.base import Request, Target
+from glance.targets.base import FULL, SLIDING, Mask, Request, Target
 from glance.tree import visibility
 from glance.types import CandidateTree
 
@@ -47,12 +47,8 @@ class Verifier:
         device = self._target.device
         packed = torch.tensor([tree.token_ids, tree.depths, (0, *tree.parents[1:])], device=device)
         ids, depths, parents = packed
-        mask = tree_mask(
-            torch.from_numpy(self.visible(tree)).to(device),
-            request.length,
-            self._target.attention,
-            self._target.dtype,
-        )
+        visible = torch.from_numpy(self.visible(tree)).to(device)
+        mask = pass_mask(self._target, visible, depths, request.length)
         logits, features = self._target.forward(request, ids, depths, mask, self._taps)
         stats = row_stats(logits, asked=torch.stack([parents, ids], dim=1))
         stats.p_token[0] = 1.0
@@ -64,11 +60,37 @@ class Verifier:
         request.length += len(path)
 
 
+def pass_mask(
+    target: Target,
+    visible: Tensor,  # [rows, rows] bool: who attends to whom inside the pass
+    depths: Tensor,  # [rows] long
+    committed: int,  # tokens in the cache before the pass (S)
+) -> Mask:
+    """Of a pass over rows that follow the committed tokens; by kind of layer where some slide."""
+    full = tree_mask(visible, committed, target.attention, target.dtype)
+    if target.window is None:
+        return full
+    near = within_window(depths, committed, target.window)
+    sliding = tree_mask(visible, committed, target.attention, target.dtype, near)
+    return {FULL: full, SLIDING: sliding}
+
+
+def within_window(
+    depths: Tensor,  # [rows] long
+    committed: int,  # S
+    window: int,
+) -> Tensor:  # [rows, S + rows] bool
+    """Whose place lies less than `window` tokens before a row's own, whatever its branch."""
+    places = torch.cat([torch.arange(committed, device=depths.device), committed + depths])
+    return places > places[committed:, None] - window
+
+
 def tree_mask(
     visible: Tensor,  # [rows, rows] bool
     committed: int,  # tokens in the cache before the pass (S)
     attention: str,
     dtype: torch.dtype,
+    near: Tensor | None = None,  # [rows, S + rows] bool, of sliding layers
 ) -> Tensor:
     """[1, 1, rows, S + rows]: bool for sdpa, additive for eager.
 
@@ -77,6 +99,13 @@ def tree_mask(
     """
     rows = visible.shape[0]
     mask = torch.cat([visible.new_ones(rows, committed), visible], dim=1)[None, None]
+    if near is not None:
+        mask = mask & near
+    return mask_for(attention, mask, dtype)
+
+
+def mask_for(attention: str, mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """A bool mask, True = may attend, as the attention takes it."""
     if attention == "sdpa":
         return mask
     additive = torch.zeros(mask.shape, dtype=dtype, device=mask.device)

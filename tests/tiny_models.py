@@ -9,12 +9,18 @@ from collections.abc import Sequence
 from functools import cache
 
 import torch
+from torch import Tensor
 from transformers import (
     AutoModelForImageTextToText,
+    Gemma3Config,
+    Idefics3Config,
+    InternVLConfig,
     LlavaConfig,
+    LlavaNextConfig,
     PreTrainedConfig,
     Qwen2_5_VLConfig,
     Qwen3VLConfig,
+    Qwen3VLMoeConfig,
     SmolVLMConfig,
 )
 
@@ -25,8 +31,13 @@ from glance.types import Prompt
 VOCAB = 160
 IMAGE, VIDEO, VISION_START, VISION_END, PAD, EOS = 150, 151, 152, 153, 154, 155
 GRID = (1, 8, 12)  # patches: time, rows, columns; merged two by two: 24 image tokens
+#: one of every kind of positions, projector and text layers: what most tests run on
 FAMILIES = ("qwen3_vl", "qwen2_5_vl", "smolvlm", "llava")
-MROPE = ("qwen3_vl", "qwen2_5_vl")
+#: the others, each with a contract of its own in tests/contract/test_families.py
+MORE = ("qwen3_vl_moe", "idefics3", "llava_next", "internvl", "gemma3")
+ALL = FAMILIES + MORE
+MROPE = ("qwen3_vl", "qwen2_5_vl", "qwen3_vl_moe")
+WINDOW = 16  # of Gemma 3's sliding layers, shorter than any prompt
 
 
 class PlainTokenizer:
@@ -67,71 +78,124 @@ def _text(**changes: object) -> dict[str, object]:
 
 def config(family: str) -> PreTrainedConfig:
     """A small config of the family."""
-    tokens = {
-        "image_token_id": IMAGE,
-        "video_token_id": VIDEO,
-        "vision_start_token_id": VISION_START,
-        "vision_end_token_id": VISION_END,
-    }
-    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [4, 2, 2]}
-    if family == "qwen3_vl":
-        vision = {
-            "depth": 2,
-            "hidden_size": 32,
-            "num_heads": 2,
-            "intermediate_size": 64,
-            "out_hidden_size": 64,
-            "patch_size": 16,
-            "num_position_embeddings": 256,
-            "deepstack_visual_indexes": [0, 1],
-        }
-        return Qwen3VLConfig(
-            text_config=_text(rope_parameters=rope), vision_config=vision, **tokens
-        )
-    if family == "qwen2_5_vl":
-        vision = {
-            "depth": 2,
-            "hidden_size": 32,
-            "num_heads": 2,
-            "intermediate_size": 64,
-            "out_hidden_size": 64,
-            "patch_size": 14,
-            "window_size": 56,
-            "fullatt_block_indexes": [1],
-        }
-        return Qwen2_5_VLConfig(
-            text_config=_text(rope_parameters=rope), vision_config=vision, **tokens
-        )
-    if family == "smolvlm":
-        return SmolVLMConfig(
-            text_config={"model_type": "llama", **_text()},
-            vision_config={
-                "hidden_size": 32,
-                "intermediate_size": 64,
-                "num_hidden_layers": 2,
-                "num_attention_heads": 2,
-                "image_size": 64,
-                "patch_size": 16,
-            },
-            image_token_id=IMAGE,
-            scale_factor=2,
-            pad_token_id=PAD,
-        )
-    return LlavaConfig(
-        text_config={"model_type": "llama", **_text()},
-        vision_config={
-            "model_type": "clip_vision_model",
-            "hidden_size": 32,
-            "intermediate_size": 64,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "image_size": 64,
-            "patch_size": 16,
-            "projection_dim": 32,
-        },
-        image_token_id=IMAGE,
-        image_seq_length=16,
+    return CONFIGS[family]()
+
+
+_TOKENS = {
+    "image_token_id": IMAGE,
+    "video_token_id": VIDEO,
+    "vision_start_token_id": VISION_START,
+    "vision_end_token_id": VISION_END,
+}
+_ROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [4, 2, 2]}
+_LLAMA = {"model_type": "llama", **_text()}
+_TOWER = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "image_size": 64,
+    "patch_size": 16,
+}
+_CLIP = {"model_type": "clip_vision_model", "projection_dim": 32, **_TOWER}
+_QWEN3_TOWER = {
+    "depth": 2,
+    "hidden_size": 32,
+    "num_heads": 2,
+    "intermediate_size": 64,
+    "out_hidden_size": 64,
+    "patch_size": 16,
+    "num_position_embeddings": 256,
+    "deepstack_visual_indexes": [0, 1],
+}
+
+
+def _qwen3_vl() -> PreTrainedConfig:
+    return Qwen3VLConfig(
+        text_config=_text(rope_parameters=_ROPE), vision_config=_QWEN3_TOWER, **_TOKENS
     )
+
+
+def _qwen3_vl_moe() -> PreTrainedConfig:
+    experts = {"moe_intermediate_size": 48, "num_experts": 4, "num_experts_per_tok": 2}
+    text = _text(rope_parameters=_ROPE, **experts)
+    return Qwen3VLMoeConfig(text_config=text, vision_config=_QWEN3_TOWER, **_TOKENS)
+
+
+def _qwen2_5_vl() -> PreTrainedConfig:
+    vision = {
+        "depth": 2,
+        "hidden_size": 32,
+        "num_heads": 2,
+        "intermediate_size": 64,
+        "out_hidden_size": 64,
+        "patch_size": 14,
+        "window_size": 56,
+        "fullatt_block_indexes": [1],
+    }
+    return Qwen2_5_VLConfig(
+        text_config=_text(rope_parameters=_ROPE), vision_config=vision, **_TOKENS
+    )
+
+
+def _idefics(kind: type[PreTrainedConfig]) -> PreTrainedConfig:
+    return kind(
+        text_config=_LLAMA,
+        vision_config=_TOWER,
+        image_token_id=IMAGE,
+        scale_factor=2,
+        pad_token_id=PAD,
+    )
+
+
+def _llava() -> PreTrainedConfig:
+    return LlavaConfig(
+        text_config=_LLAMA, vision_config=_CLIP, image_token_id=IMAGE, image_seq_length=16
+    )
+
+
+def _llava_next() -> PreTrainedConfig:
+    return LlavaNextConfig(
+        text_config=_LLAMA,
+        vision_config=_CLIP,
+        image_token_index=IMAGE,
+        image_grid_pinpoints=[[64, 128], [128, 64]],
+    )
+
+
+def _internvl() -> PreTrainedConfig:
+    return InternVLConfig(
+        text_config={"model_type": "qwen2", **_text()},
+        vision_config={**_TOWER, "image_size": [64, 64], "patch_size": [16, 16]},
+        image_token_id=IMAGE,
+        tie_word_embeddings=False,
+    )
+
+
+def _gemma3() -> PreTrainedConfig:
+    kinds = ["sliding_attention", "full_attention", "sliding_attention"]
+    return Gemma3Config(
+        text_config=_text(sliding_window=WINDOW, layer_types=kinds, query_pre_attn_scalar=16),
+        vision_config={"model_type": "siglip_vision_model", **_TOWER},
+        mm_tokens_per_image=4,
+        image_token_index=IMAGE,
+        boi_token_index=VISION_START,
+        eoi_token_index=VISION_END,
+        tie_word_embeddings=False,
+    )
+
+
+CONFIGS = {
+    "qwen3_vl": _qwen3_vl,
+    "qwen2_5_vl": _qwen2_5_vl,
+    "smolvlm": lambda: _idefics(SmolVLMConfig),
+    "llava": _llava,
+    "qwen3_vl_moe": _qwen3_vl_moe,
+    "idefics3": lambda: _idefics(Idefics3Config),
+    "llava_next": _llava_next,
+    "internvl": _internvl,
+    "gemma3": _gemma3,
+}
 
 
 @cache
@@ -149,44 +213,69 @@ def target(family: str, dtype: torch.dtype = torch.float32, attention: str = "sd
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
-                fan_in = parameter[0].numel()
+                # experts are stacked; of all else the first axis is what comes out
+                fan_in = parameter.shape[-1] if parameter.dim() == 3 else parameter[0].numel()
                 noise = torch.randn(parameter.shape, generator=generator)
                 parameter.copy_(noise * 1.5 / fan_in**0.5)
     model.get_input_embeddings().weight.data.mul_(8.0)
     model.get_output_embeddings().weight.data[IMAGE:] = 0.0  # special ids are never the best
     model = model.to(dtype)
+    if family == "qwen3_vl_moe" and dtype == torch.float64:
+        model.set_experts_implementation("eager")  # the grouped product has no float64
     model.generation_config.eos_token_id = EOS
     model.generation_config.pad_token_id = PAD
     return make_target(family, model, tokenizer=PlainTokenizer())
 
 
-SEEDS = {"qwen3_vl": 0, "qwen2_5_vl": 0, "smolvlm": 0, "llava": 0}
+#: Idefics3 and SmolVLM differ in nothing but this, or one would be no evidence beside the other
+SEEDS = {**dict.fromkeys(ALL, 0), "idefics3": 1}
 
 
-def prompt(family: str, seed: int = 0, dtype: torch.dtype = torch.float32) -> Prompt:
-    """A prompt of random words around one random image."""
+def prompt(
+    family: str, seed: int = 0, dtype: torch.dtype = torch.float32, images: int = 1
+) -> Prompt:
+    """A prompt of random words around one random image, or several with words between them."""
     generator = torch.Generator().manual_seed(seed)
     before, after = torch.randint(100, (2, 8), generator=generator).tolist()
+    pixels, each, block, extra = _pictures(family, images, generator)
+    ids = [*before, *block]
+    for _ in range(images - 1):
+        ids += [*torch.randint(100, (3,), generator=generator).tolist(), *block]
+    ids += after
+    kinds = torch.tensor([[int(token_id == IMAGE) for token_id in ids]])
     if family in MROPE:
-        patch = 16 if family == "qwen3_vl" else 14
-        image_tokens = GRID[1] * GRID[2] // 4
-        ids = [*before, VISION_START, *[IMAGE] * image_tokens, VISION_END, *after]
-        pixels = torch.randn(GRID[1] * GRID[2], 3 * 2 * patch * patch, generator=generator)
-        kinds = torch.tensor([[int(token_id == IMAGE) for token_id in ids]])
-        extra = {"image_grid_thw": torch.tensor([GRID]), "mm_token_type_ids": kinds}
-    elif family == "smolvlm":
-        image_tokens = 4
-        ids = [*before, *[IMAGE] * image_tokens, *after]
-        pixels = torch.randn(1, 1, 3, 64, 64, generator=generator)
-        extra = {"pixel_attention_mask": torch.ones(1, 1, 64, 64, dtype=torch.bool)}
-    else:
-        image_tokens = 16
-        ids = [*before, *[IMAGE] * image_tokens, *after]
-        pixels = torch.randn(1, 3, 64, 64, generator=generator)
-        extra = {}
+        extra["mm_token_type_ids"] = kinds
+    if family == "gemma3":
+        extra["token_type_ids"] = kinds
     return Prompt(
         input_ids=torch.tensor([ids]),
         model_inputs={"pixel_values": pixels.to(dtype), **extra},
         question="",
-        image_tokens=image_tokens,
+        image_tokens=each * images,
     )
+
+
+def _pictures(
+    family: str, images: int, generator: torch.Generator
+) -> tuple[Tensor, int, list[int], dict[str, Tensor]]:
+    """Pixels of all images, tokens of each, its ids with what stands around them, other inputs."""
+
+    def drawn(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator)
+
+    if family in MROPE:
+        patch = 14 if family == "qwen2_5_vl" else 16
+        pixels = drawn(images * GRID[1] * GRID[2], 3 * 2 * patch * patch)
+        each = GRID[1] * GRID[2] // 4
+        extra = {"image_grid_thw": torch.tensor([GRID] * images)}
+        return pixels, each, [VISION_START, *[IMAGE] * each, VISION_END], extra
+    if family in ("smolvlm", "idefics3"):
+        whole = torch.ones(1, images, 64, 64, dtype=torch.bool)
+        return drawn(1, images, 3, 64, 64), 4, [IMAGE] * 4, {"pixel_attention_mask": whole}
+    if family == "llava_next":  # the whole and two tiles: 4 x 4 and 4 x 8, with an end of line each
+        sizes = torch.tensor([[64, 128]] * images)
+        return drawn(images, 3, 3, 64, 64), 52, [IMAGE] * 52, {"image_sizes": sizes}
+    if family == "internvl":  # two tiles an image
+        return drawn(images * 2, 3, 64, 64), 8, [VISION_START, *[IMAGE] * 8, VISION_END], {}
+    each = 4 if family == "gemma3" else 16
+    return drawn(images, 3, 64, 64), each, [IMAGE] * each, {}

@@ -43,7 +43,7 @@ def study(folder: Path = RESULTS) -> list[Section]:
 def _section(
     title: str, path: Path, command: str, read: Callable[[dict[str, Any]], Section]
 ) -> Section:
-    bare = {"title": title, "picture": None, "tables": []}
+    bare: Section = {"title": title, "picture": None, "tables": []}
     if not path.exists():
         return {**bare, "words": f"Not measured yet: {command} makes this."}
     try:

@@ -11,6 +11,7 @@ from glance.budget import recorded_costs
 from glance.cli.decoding import decode_config, load_named
 from glance.cli.output import live, note, show, write_json
 from glance.cli.run import show_run, summary
+from glance.cli.target import named_target
 from glance.config import AUTO
 from glance.documents.intake import check_question, load_pages
 from glance.drafters.load import PLAIN
@@ -30,9 +31,8 @@ def run(options: Namespace) -> int:
     with trace.open("w", encoding="utf-8") if trace else nullcontext() as file:
         note("loading the model")
         from glance.ask import ask, warm_up
-        from glance.targets.load import load_target
 
-        target = load_target(options.target)
+        target = named_target(options)
         names = dict.fromkeys(options.drafter or ["glance", PLAIN])  # each lane once, in this order
         drafters = [load_named(name, target, options) for name in names]
         warm_up(target, drafters)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from glance.cli.decoding import decode_config, drafter_names, load_named
 from glance.cli.output import live, note, show, write_json
+from glance.cli.target import named_target
 from glance.documents.dataset import one_a_page
 from glance.documents.mix import TASKS
 from glance.drafters.load import NAMES, PLAIN
@@ -36,9 +37,9 @@ def run(options: Namespace) -> int:
         return 2
     note("loading the model")
     from glance.audit import LONG, PARTIAL, PER_TASK, TOKENS, covered, reference_answers, run_audit
-    from glance.targets.load import load_target
+    from glance.certificate import HALF
 
-    target = load_target(options.target)
+    target = named_target(options)
     loaded = {name: load_named(name, target, options) for name in named if name in NAMES}
     config = decode_config(options, target, list(loaded.values()))
     tasks, prompts, past_end = _asked(target, options.n)
@@ -52,6 +53,11 @@ def run(options: Namespace) -> int:
     coverage = covered(report, tasks, answers)
     show(str(report))
     show(str(coverage))
+    if target.dtype in HALF:
+        note(
+            f"In {target.dtype_name} answers may part at near ties: a lane passes where every "
+            "token is, within rounding, the best after what was committed before it."
+        )
     if not coverage.full:
         note(
             f"This is less than a full audit: {PER_TASK} prompts of every task, half of the "

@@ -26,7 +26,9 @@ from glance.bench_rows import (
 from glance.cli import search
 from glance.cli.contenders import as_json, contend, load_shaped, settings, show_settings
 from glance.cli.output import Cell, live, note, show, show_table, write_json
+from glance.cli.target import named_target
 from glance.config import DecodeConfig
+from glance.documents.examples import Example, read_examples
 from glance.drafters.load import PLAIN
 from glance.machine import BUSY, cores, load
 from glance.paper import MATCHED_NODES, MATCHED_RATIO, SOURCE
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 HEADS = (
     "drafter",
     "tau",
-    "no last",
+    "-last",
     "ch/tok",
     "ch/rnd",
     "passes",
@@ -49,6 +51,7 @@ HEADS = (
     "speed-up",
     "95%",
     "e2e x",
+    "swaps",
 )
 STAGES = ("draft", "build", "verify", "accept", "commit", "other")
 STAGE_HEADS = ("time by stage, %", *STAGES, "drafts", "nodes", "oracle", "threads")
@@ -69,7 +72,8 @@ tau: tokens a round, with and without each answer's last round; ch: characters a
 passes: of the target, in all; ms/tok: from the prefill token on, e2e ms: vision and prefill too
 drafts: drafter passes a round; nodes: drafted and verified, a round; threads: prefill/decode
 oracle: share of the speed that a drafter which is always right would have
-grounded: {", ".join(GROUNDED)} only\
+grounded: {", ".join(GROUNDED)} only
+swaps: tokens that rounding can swap, in half precision\
 """
 
 
@@ -78,7 +82,20 @@ def run(options: Namespace) -> int:
     if options.widths and set(options.drafters) == {PLAIN}:
         note("--widths needs a drafter beside ar.")
         return 2
-    busy = load()
+    if options.search and options.data:
+        note("--search is for pages of the validation split: leave --data away.")
+        return 2
+    from glance.together import gathered, joined, own_device, processes
+
+    with joined():
+        if processes() > 1 and not options.data:
+            note("Several processes share the questions of a data file: name it with --data.")
+            return 2
+        options.device = options.device and own_device(options.device)
+        return _bench(options, gathered(load())[0])
+
+
+def _bench(options: Namespace, busy: float | None) -> int:
     if busy is not None and busy > BUSY:
         if not options.force:
             note(
@@ -89,13 +106,14 @@ def run(options: Namespace) -> int:
         note(f"the machine is busy (load {busy:.2f}): times will mean little")
     if options.search:
         return search.run(options, busy)
+    asked = _asked(options)  # refuse before a model loads
     note("loading the model")
-    from glance.bench import REPEATS, SPLIT, questions, run_task
+    from glance.bench import REPEATS, SPLIT, brought, questions, run_task, shared
     from glance.bench_search import FOUND, read_found
     from glance.bench_widths import widths
-    from glance.targets.load import load_target
+    from glance.together import is_first, share
 
-    target = load_target(options.target)
+    target = named_target(options)
     counts = [threads for threads in (1, 2) if threads <= cores()]
     chosen = settings(options, read_found(FOUND, target))
     contenders = [contend(setting, target, options, counts) for setting in chosen]
@@ -104,19 +122,22 @@ def run(options: Namespace) -> int:
         widened = load_shaped(chosen[0].preset, max(options.widths), target, options)
     config = DecodeConfig(max_new_tokens=options.max_tokens)
     measured: dict[str, TaskResult] = {}
-    for task in dict.fromkeys(options.tasks):
-        note(f"{task}: {options.n} prompts, every lane {REPEATS} times on each")
-        prompts = questions(target, task, options.n)
-        measured[task] = run_task(
+    for task, examples in asked.items():
+        count = len(examples) or options.n
+        note(f"{task}: {count} prompts, every lane {REPEATS} times on each")
+        own = run_task(
             target,
             contenders,
-            prompts,
+            brought(target, share(examples)) if examples else questions(target, task, count),
             config,
             counts,
             progress=live,
             widened=widened,
             widths=options.widths,
         )
+        measured[task] = shared(own)
+    if not is_first():
+        return 1 if mismatches({task: one.lanes for task, one in measured.items()}) else 0
     results = {task: result.lanes for task, result in measured.items()}
     differing = mismatches(results)
     warnings = alarms(results, [one.name for one in contenders if one.drafter.taps])
@@ -134,7 +155,8 @@ def run(options: Namespace) -> int:
         "drafters": [as_json(*pair) for pair in zip(chosen, contenders, strict=True)],
         "settings": {
             "max_new_tokens": options.max_tokens,
-            "split": SPLIT,
+            "split": None if options.data else SPLIT,
+            "data": str(options.data) if options.data else None,
             "n": options.n,
             "repeats": REPEATS,
         },
@@ -155,6 +177,18 @@ def run(options: Namespace) -> int:
     }
     write_json(options.json, result)
     return 1 if differing else 0
+
+
+def _asked(options: Namespace) -> dict[str, list[Example]]:
+    """Of a data file its tasks, each with its first questions; of generated pages those named."""
+    tasks: dict[str, list[Example]] = {}
+    if not options.data:
+        return {task: [] for task in options.tasks}
+    for example in read_examples(options.data):
+        own = tasks.setdefault(example.task, [])
+        if len(own) < options.n:
+            own.append(example)
+    return tasks
 
 
 def _alike(contenders: Sequence[Contender]) -> bool:
@@ -225,6 +259,7 @@ def _cells(row: Row) -> list[Cell]:
         row.speedup,
         _interval(row.speedup_ci),
         row.speedup_e2e,
+        row.uncertified,
     ]
 
 

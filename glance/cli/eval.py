@@ -1,11 +1,14 @@
-"""`eval target`: how well the target reads pages that no training run has drawn."""
+"""`eval target`: how well the target reads pages it never saw, generated or brought."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glance.cli.output import Cell, live, note, show, show_table, write_json
+from glance.cli.target import named_target
+from glance.documents.examples import DataError, Example, by_image, read_examples
 from glance.trace import provenance
 
 if TYPE_CHECKING:
@@ -21,36 +24,73 @@ def run(options: Namespace) -> int:
     if options.choose:
         note("A head is chosen for eval grounding only: leave out --choose.")
         return 2
-    from glance.documents.sets import count, exam
+    if options.processes > 1 and any(
+        (options.data, options.dtype, options.device, options.max_pixels)
+    ):
+        note(
+            "--processes reads sets in float32 on the CPU; for all else launch the processes: "
+            "accelerate launch -m glance eval target."
+        )
+        return 2
+    from glance.together import joined, own_device
 
-    n = count(options.set, options.n, options.split)  # refuse before a model loads
+    with joined():
+        options.device = options.device and own_device(options.device)
+        return _evaluate(options)
+
+
+def _evaluate(options: Namespace) -> int:
+    from glance.documents.sets import brought, count, item
+    from glance.together import is_first, share
+
+    asked: list[tuple[Example, ...]] = []
+    if options.data:  # refuse before a model loads
+        asked = _answered(options.data)[: options.n]
+    n = len(asked) or count(options.set, options.n, options.split)
     note("loading the model")
     from glance.evaluate import evaluate_in_processes, evaluate_target
-    from glance.targets.load import load_target
 
-    target = load_target(options.target)
-    note(f"reading {n} of the {options.set} set")
+    target = named_target(options)
+    named = options.data or f"the {options.set} set"
+    note(f"reading {n} of {named}")
 
     def progress(done: int) -> None:
         live(f"{done} of {n}")
 
     if options.processes == 1:
-        report = evaluate_target(target, exam(options.set, n, options.split), progress)
+        items = (
+            brought(asked[i]) if asked else item(options.set, i, options.split)
+            for i in share(range(n))
+        )
+        report = evaluate_target(target, items, progress)
     else:
         report = evaluate_in_processes(
             options.target, options.set, n, options.split, options.processes, progress
         )
+    if not is_first():
+        return 0
     _show(report)
     result = {
         "target": {"name": target.name, "revision": target.revision},
-        "set": options.set,
-        "split": options.split,
+        "set": str(options.data) if options.data else options.set,
+        "split": None if options.data else options.split,
         "items": n,
         **report.as_dict(),
         "provenance": provenance(),
     }
     write_json(options.json, result)
     return 0
+
+
+def _answered(file: Path) -> list[tuple[Example, ...]]:
+    """The images of a data file with the questions that can be marked."""
+    examples = read_examples(file)
+    marked = [example for example in examples if example.answer]
+    if not marked:
+        raise DataError(f"{file} has no answers to mark by.")
+    if len(marked) < len(examples):
+        note(f"{len(examples) - len(marked)} questions have no answer to mark by and are left out")
+    return by_image(marked)
 
 
 def _show(report: Report) -> None:
@@ -61,6 +101,8 @@ def _show(report: Report) -> None:
         ("task", "questions", "exact %", "CER %"),
         [(task, score.questions, 100 * score.exact, 100 * score.cer) for task, score in tasks],
     )
+    if not report.slices:
+        return
     show()
     heads = ("slice", "", "questions", "exact %", "transcriptions", "CER %")
     rows: list[list[Cell]] = []

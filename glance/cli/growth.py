@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import asdict
 
 from glance.cli.output import note, show, show_table, write_json
+from glance.cli.target import named_target
 from glance.growth_picture import Plot, draw
 from glance.machine import load
 from glance.trace import provenance
@@ -23,10 +24,9 @@ def run(options: Namespace) -> int:
 
     from glance.drafters.load import load_drafter
     from glance.profiling import longest_context, measure_passes
-    from glance.targets.load import load_target
 
     torch.set_num_threads(1)
-    target = load_target(options.target)
+    target = named_target(options)
     drafter = load_drafter("glance", target, options.head)
     contexts = [length for length in CONTEXTS if length <= longest_context(target)]
     note(f"{REPEATS} turns of {len(contexts) * (len(NODES) + 1)} passes")

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from glance.config import AUTO, FAULTS, MOST_NODES, NodeBudget
 from glance.documents import mix
 from glance.documents.intake.document import Crop
+from glance.documents.public_sets import SETS as PUBLIC_SETS
 from glance.drafters.load import NAMES, PLAIN, TEST_NAMES
 from glance.drafters.presets import PAPER
 from glance.probes import NAMES as PROBES
@@ -101,12 +102,14 @@ def build_parser() -> argparse.ArgumentParser:
     _add_bench(commands)
     _add_report(commands)
     _add_growth(commands)
+    _add_bench_gpu(commands)
     _add_record(commands)
     _add_law(commands)
     _add_probe(commands)
     _add_eval(commands)
     _add_train(commands)
     _add_render(commands)
+    _add_data(commands)
     return parser
 
 
@@ -161,6 +164,7 @@ def _add_ask(commands: argparse._SubParsersAction[_Parser]) -> None:
         "fractions of it, such as 0,0,1,0.5 for the upper half",
     )
     _add_target(ask)
+    _add_loading(ask)
     _add_heads(ask)
     ask.add_argument("--trace", type=Path, metavar="FILE", help="keep every event, for replay")
     _add_json(ask)
@@ -216,6 +220,7 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_decoding(audit)
     audit.set_defaults(temperature=0.0, seed=0)  # draws of two lanes need not be equal
     _add_target(audit)
+    _add_loading(audit)
     _add_heads(audit)
     _add_json(audit)
 
@@ -245,6 +250,7 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
         "pages of the validation split, and keep them in assets/results/presets.json, written anew",
     )
     _add_per_task(bench)
+    _add_data_file(bench)
     bench.add_argument(
         "--widths",
         nargs="+",
@@ -266,6 +272,7 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     _add_max_tokens(bench)
     _add_target(bench)
+    _add_loading(bench)
     _add_heads(bench)
     _add_json(bench)
 
@@ -289,8 +296,20 @@ def _add_growth(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     growth.add_argument("--image", type=Path, metavar="FILE", help="draw it to this SVG file")
     _add_target(growth)
+    _add_loading(growth)
     _add_head(growth)
     _add_json(growth)
+
+
+def _add_bench_gpu(commands: argparse._SubParsersAction[_Parser]) -> None:
+    bench = _command(
+        commands,
+        "bench-gpu",
+        "time rounds at the size of Qwen3-VL-2B, 4B and 8B on this GPU, with random weights",
+        "python -m glance bench-gpu --out runs/gpu",
+    )
+    bench.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to fill")
+    bench.set_defaults(module="bench_gpu")
 
 
 def _add_record(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -314,6 +333,7 @@ def _add_record(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_decoding(record)
     _add_sampling(record)
     _add_target(record)
+    _add_loading(record)
     _add_head(record)
 
 
@@ -362,6 +382,7 @@ def _add_probe(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     _add_max_tokens(probe)
     _add_target(probe)
+    _add_loading(probe)
     _add_head(probe)
     probe.add_argument(
         "--retrained",
@@ -392,6 +413,7 @@ def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="for grounding: first choose the head on N training pages, and keep the choice beside "
         "the model",
     )
+    _add_data_file(evaluate)
     evaluate.add_argument(
         "--set",
         choices=SETS,
@@ -418,6 +440,7 @@ def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="share the pages out among P processes of one thread each (default: 1)",
     )
     _add_target(evaluate)
+    _add_loading(evaluate)
     _add_json(evaluate)
 
 
@@ -465,6 +488,14 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         default="auto",
         help="where to compute (default: cuda if there is one, else cpu)",
     )
+    train.add_argument(
+        "--data",
+        type=Path,
+        metavar="FILE.jsonl",
+        help="for a head: learn from the target's answers to these questions, as the command data "
+        "writes them, not from generated pages; `accelerate launch -m glance train head` shares "
+        "the work among processes",
+    )
     _add_target(train)
 
 
@@ -483,6 +514,32 @@ def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
         type=_whole(0, 2**31),
         default=0,
         help="number of the first page; a number always gives the same page (default: 0)",
+    )
+
+
+def _add_data(commands: argparse._SubParsersAction[_Parser]) -> None:
+    data = _command(
+        commands,
+        "data",
+        "turn a local copy of a public set into one file of questions, for training and eval",
+        "python -m glance data docvqa DocVQA/train_v1.0.json --out runs/docvqa.jsonl",
+    )
+    data.add_argument(
+        "set",
+        choices=PUBLIC_SETS,
+        help="docvqa, chartqa, infovqa: the JSON file that its makers hand out; folder: a text "
+        "file with lines IMAGE, tab, QUESTION and perhaps tab, ANSWER",
+    )
+    data.add_argument("source", type=Path, metavar="FILE", help="that file")
+    data.add_argument(
+        "--images",
+        type=Path,
+        metavar="DIR",
+        help="folder of the images (default: that of FILE; for chartqa the folder png in it)",
+    )
+    data.add_argument("--out", type=Path, required=True, metavar="FILE.jsonl", help="file to write")
+    data.add_argument(
+        "--n", type=_whole(1, 100_000_000), metavar="N", help="the first N questions (default: all)"
     )
 
 
@@ -521,6 +578,16 @@ def _add_per_task(parser: argparse.ArgumentParser, default: int = 20) -> None:
         default=default,
         metavar="PER_TASK",
         help=f"questions a task (default: {default})",
+    )
+
+
+def _add_data_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="FILE.jsonl",
+        help="ask the questions of this file, as the command data writes them, not those of "
+        "generated pages; processes started by `accelerate launch -m glance` share them",
     )
 
 
@@ -570,7 +637,29 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
         "--target",
         default="embedded",
         metavar="FOLDER",
-        help="a model folder instead of the one that ships with this program",
+        help="a model folder instead of the one that ships with this program; or OWNER/NAME of a "
+        "model on the Hugging Face hub, with HF_HUB_OFFLINE=0 set",
+    )
+
+
+def _add_loading(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dtype",
+        choices=["float32", "bfloat16", "float16"],
+        help="number format of the target (default: float32, in which answers are identical to "
+        "generate(); in the others near ties may differ, and are counted)",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="DEVICE",
+        help="cpu, cuda, cuda:1, or auto, which spreads the target over all there is "
+        "(default: cpu)",
+    )
+    parser.add_argument(
+        "--max-pixels",
+        type=_whole(1, 1 << 30),
+        metavar="N",
+        help="scale images down to so many (default: the limit of the target's own processor)",
     )
 
 
@@ -579,7 +668,8 @@ def _add_head(parser: argparse.ArgumentParser) -> None:
         "--head",
         type=Path,
         metavar="FOLDER",
-        help="a drafter's head, as train head writes it, instead of the one that ships",
+        help="a drafter's head, as train head writes it, instead of the one that ships; or "
+        "OWNER/NAME of one on the Hugging Face hub, with HF_HUB_OFFLINE=0 set",
     )
 
 
@@ -590,8 +680,9 @@ def _add_heads(parser: argparse.ArgumentParser) -> None:
         action=_Heads,
         default={},
         metavar="NAME=FOLDER",
-        help="the head of a drafter, as train head writes it, instead of the one that ships; "
-        "repeat it for others (glance-chain has that of glance)",
+        help="the head of a drafter, as train head writes it, instead of the one that ships, or "
+        "OWNER/NAME on the hub with HF_HUB_OFFLINE=0 set; repeat it for others (glance-chain has "
+        "that of glance)",
     )
 
 

@@ -9,6 +9,7 @@ from inspect import getdoc
 from typing import Any
 
 from glance.cli.output import Cell, live, note, show, show_table, write_json
+from glance.cli.target import named_target
 from glance.probes.outcome import Estimate, Table
 from glance.trace import provenance
 
@@ -35,9 +36,8 @@ def run(options: Namespace) -> int:
     from glance.drafters.load import load_drafter
     from glance.probes.asked import SPLIT, Setup
     from glance.probes.resampled import DRAWS
-    from glance.targets.load import load_target
 
-    target = load_target(options.target)
+    target = named_target(options)
     drafter = load_drafter(options.drafter, target, options.head)
     assert drafter is not None  # the parser leaves plain decoding out
     retrained = None

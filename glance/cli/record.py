@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from glance.cli.decoding import decode_config
 from glance.cli.output import live, note
+from glance.cli.target import named_target
 
 
 def run(options: Namespace) -> int:
@@ -15,9 +16,8 @@ def run(options: Namespace) -> int:
     from glance.ask import warm_up
     from glance.drafters.load import load_drafter
     from glance.record import record
-    from glance.targets.load import load_target
 
-    target = load_target(options.target)
+    target = named_target(options)
     drafter = load_drafter(options.drafter, target, options.head)
     assert drafter is not None  # the parser leaves plain decoding out
     warm_up(target, [drafter])

@@ -71,6 +71,8 @@ def show_run(lines: list[Line]) -> None:
         if lane.prefill and lane.prefill.get("reused"):
             read, of = lane.prefill["reused"], lane.prefill["cache"]
             show(f"{lane.name}: reused {read:,} of {of:,} prompt rows of the question before.")
+        if lane.finish and "uncertified" in lane.finish:
+            show(_uncertified(lane.name, lane.finish, lines[0]["target"]))
     for lane in recorded:
         used = used_words(settings, lane)
         if used:
@@ -117,6 +119,14 @@ def _speedup(lane: RecordedLane, times: Speedup) -> str:
     return (
         f"Speed of {lane.name} against {PLAIN}: {times.decode:.2f}x in decoding, "
         f"{times.end_to_end:.2f}x with the prefill."
+    )
+
+
+def _uncertified(name: str, finish: Line, target: dict[str, Any]) -> str:
+    return (
+        f"In {target['dtype']} {finish['uncertified']} of the {finish['tokens']} tokens of {name} "
+        f"are uncertified: their two best logits are within {2 * target['bound']:.2g}, which "
+        "rounding can swap."
     )
 
 

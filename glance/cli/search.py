@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from glance.cli.contenders import load_shaped
 from glance.cli.decoding import drafter_names
 from glance.cli.output import live, note, show, show_table, write_json
+from glance.cli.target import named_target
 from glance.config import MOST_NODES, DecodeConfig
 from glance.drafters.load import NAMES, PLAIN
 from glance.trace import provenance
@@ -30,9 +31,8 @@ def run(options: Namespace, busy: float | None) -> int:
     note("loading the model")
     from glance.bench_search import FOUND, SPLIT, Tried, best, search, write_found
     from glance.profiling import measure_costs
-    from glance.targets.load import load_target
 
-    target = load_target(options.target)
+    target = named_target(options)
     asked = _asked(target, options, SPLIT)
     load = partial(load_shaped, nodes=MOST_NODES, target=target, options=options)
     tried: dict[str, list[Tried]] = {}

@@ -1,4 +1,5 @@
-"""`train`: the target, then a head for it, from nothing but generated pages."""
+"""`train`: the target, then a head for it, from nothing but generated pages; or a head for any
+target from questions about images of one's own, in as many processes as were launched."""
 
 from __future__ import annotations
 
@@ -21,6 +22,9 @@ def run(options: Namespace) -> int:
     if options.all and (options.start or options.what == "target"):
         note("--all trains heads, each from random weights.")
         return 2
+    if options.data and options.what == "target":
+        note("The target learns from generated pages only: leave --data away.")
+        return 2
     note(f"training the {options.what}; checkpoints go to {out}")
     import torch
 
@@ -33,17 +37,21 @@ def run(options: Namespace) -> int:
         target.train(out, options.minutes, options.resume, device)
         show(str(out / "model"))
     else:
+        from glance.together import is_first, joined
         from glance.training import head
 
-        folders = head.train(
-            HEADS if options.all else (options.drafter,),
-            options.target,
-            out,
-            options.minutes,
-            options.resume,
-            device,
-            options.start,
-        )
-        for folder in folders:
-            show(str(folder))
+        with joined():
+            folders = head.train(
+                HEADS if options.all else (options.drafter,),
+                options.target,
+                out,
+                options.minutes,
+                options.resume,
+                device,
+                options.start,
+                options.data,
+            )
+            if is_first():
+                for folder in folders:
+                    show(str(folder))
     return 0

@@ -1,14 +1,16 @@
 """Exam sets: the pages and questions that a target is measured on."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
 
 from glance.documents.dataset import page, pair
+from glance.documents.examples import Example
 from glance.documents.fields import NOT_THERE
+from glance.documents.intake import load_document
 from glance.documents.mix import EXTRACTION
 from glance.documents.page import Page, Question
 
@@ -27,7 +29,7 @@ class Item:
 
     images: tuple[Image.Image, ...]  # mode RGB
     questions: tuple[Question, ...]
-    kind: str
+    kind: str  # "" on an image that nothing more is known of
     layout: str  # of the generator; "" on a page without one, or with several
     size: int | None  # of body text, px; None when not known, or not one
     degradations: tuple[str, ...]  # distinct names
@@ -57,6 +59,16 @@ def count(name: str, n: int, split: str = "test") -> int:
 def item(name: str, index: int, split: str = "test") -> Item:
     """Item number `index`, the same every time."""
     return SETS[name](index, split)
+
+
+def brought(asked: Sequence[Example]) -> Item:
+    """An image file of one's own, and what is asked about it.
+
+    Raises:
+        DocumentError: the file cannot be read.
+    """
+    questions = tuple(Question(one.task, "", one.question, one.answer, ()) for one in asked)
+    return Item((load_document(asked[0].image).image,), questions, "", "", None, ())
 
 
 def _drawn(drawn: Page) -> Item:

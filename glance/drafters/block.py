@@ -78,7 +78,7 @@ class BlockDrafter:
         self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
         self.target = target
         self.chain = chain
-        self._context_weights = head.context_weights()
+        self.context_weights = head.context_weights()
 
     def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> BlockState:
         c, device = self.head.config, self.target.device
@@ -111,7 +111,7 @@ class BlockDrafter:
         if features is not None:
             rope = cos[:new], sin[:new]
             context = self.head.fuse(features[None])
-            state.append(*self.head.context_kv(context, rope, self._context_weights))
+            state.append(*self.head.context_kv(context, rope, self.context_weights))
         state.block_ids[0] = out[-1]
         x = self.target.embed(state.block_ids[None])
         hidden = self.head(x, (cos[new:], sin[new:]), state.join)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from glance.drafters.base import Drafter
 from glance.heads.config import HeadError
+from glance.heads.fetch import head_folder
 
 if TYPE_CHECKING:
     from glance.drafters.grown import TreeShape
@@ -48,7 +49,8 @@ def load_drafter(
     Args:
         name: one of `NAMES`.
         target: the model that it drafts for.
-        head: folder of the head's weights; the shipped one by default.
+        head: folder of the head's weights, or OWNER/NAME on the Hugging Face hub; the shipped
+            one by default.
         shape: for drafters that grow a tree by passes; the paper's by default.
 
     Raises:
@@ -67,7 +69,7 @@ def load_drafter(
             f"No head for {name} ships with this: name a folder that holds one, on the command "
             f"line as --head {head_of(name)}=FOLDER."
         )
-    folder = _shipped(name) if head is None else Path(head)
+    folder = _shipped(name) if head is None else head_folder(head)
     shaped = {} if shape is None else {"shape": shape}
     if name == "eagle3":
         from glance.drafters.eagle3 import load_eagle3

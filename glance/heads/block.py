@@ -59,7 +59,7 @@ class BlockAttention(nn.Module):
         x: Tensor,  # [batch, Q, d], already normed
         rope: Rope,
         join: Callable[[Tensor, Tensor], KeysValues],
-        mask: Tensor | None,  # bool [batch, 1, Q, S+Q], True = may attend; None = sees everything
+        mask: Tensor | None,  # bool [batch, 1, Q or 1, S+Q], True = may attend; None = all may
     ) -> Tensor:
         split = (*x.shape[:2], -1, self.head_dim)
         # q: [batch, h, Q, e]; k, v: [batch, g, Q, e]
@@ -68,9 +68,15 @@ class BlockAttention(nn.Module):
         v = self.v_proj(x).view(split).transpose(1, 2)
         keys, values = join(k, v)  # [batch, g, S+Q, e]
         # Under autocast norms and rotations come back wider than the projections.
-        seen = F.scaled_dot_product_attention(
-            q.to(v.dtype), keys.to(v.dtype), values.to(v.dtype), attn_mask=mask, enable_gqa=True
-        )
+        q, keys, values = q.to(v.dtype), keys.to(v.dtype), values.to(v.dtype)
+        if mask is not None and mask.shape[2] == 1:
+            # all rows see the same: heads that share keys can stand in one matrix, which spares
+            # the copy of keys for every head that the grouped form makes under a mask
+            together = q.reshape(*keys.shape[:2], -1, self.head_dim)
+            seen = F.scaled_dot_product_attention(together, keys, values, attn_mask=mask)
+            seen = seen.reshape(q.shape)
+        else:
+            seen = F.scaled_dot_product_attention(q, keys, values, attn_mask=mask, enable_gqa=True)
         return self.o_proj(seen.transpose(1, 2).flatten(2))
 
 

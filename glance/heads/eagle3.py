@@ -37,6 +37,8 @@ class Eagle3Config(SequentialConfig):
     mrope_section: tuple[int, ...] = ()
     mrope_interleaved: bool = False
     image_stream: str = "pad_embed"
+    #: the layer's first residual is the normed state, as some heads of speculators have it
+    norm_before_residual: bool = False
 
     def __post_init__(self) -> None:
         super(Eagle3Config, self).__post_init__()  # slots make a class anew: name it
@@ -82,9 +84,10 @@ def eagle3_taps(num_layers: int) -> tuple[int, ...]:
 class Eagle3Layer(nn.Module):
     """A Llama layer that reads embedding and state side by side, each with a norm of its own."""
 
-    def __init__(self, config: SequentialConfig) -> None:
+    def __init__(self, config: Eagle3Config) -> None:
         super().__init__()
         d, eps = config.hidden_size, config.rms_norm_eps
+        self.norm_before_residual = config.norm_before_residual
         self.input_layernorm = Norm(d, eps=eps)
         self.hidden_norm = Norm(d, eps=eps)
         self.self_attn = LlamaAttention(config, 2 * d)
@@ -93,8 +96,9 @@ class Eagle3Layer(nn.Module):
 
     def forward(self, embeds: Tensor, states: Tensor, rope: Rope, attend: Attend) -> Tensor:
         """Both [batch, rows, d] -> the next states, before any norm."""
-        x = torch.cat((self.input_layernorm(embeds), self.hidden_norm(states)), dim=-1)
-        x = states + self.self_attn(x, rope, attend)
+        normed = self.hidden_norm(states)
+        x = torch.cat((self.input_layernorm(embeds), normed), dim=-1)
+        x = (normed if self.norm_before_residual else states) + self.self_attn(x, rope, attend)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 

@@ -17,6 +17,9 @@ from torch import Tensor, nn
 
 from glance.heads.config import HeadError
 
+#: How weights are named that only unpickling could read.
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The folder's `config.json`.
@@ -36,6 +39,11 @@ def read_config(folder: Path) -> dict[str, Any]:
     return raw
 
 
+def rope_entries(raw: dict[str, Any]) -> dict[str, Any]:
+    """What a config says of rotary positions; newer transformers renamed the entry."""
+    return {**(raw.get("rope_parameters") or {}), **(raw.get("rope_scaling") or {})}
+
+
 def write_config(folder: Path, raw: dict[str, Any]) -> None:
     """Write `config.json` into `folder`, made if missing."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -46,8 +54,19 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """All tensors of a safetensors file.
 
     Raises:
-        HeadError: it is missing or broken.
+        HeadError: it is missing or broken, or there are only pickles in its place.
     """
+    if not path.is_file():
+        pickles = sorted(p.name for pattern in PICKLES for p in path.parent.glob(pattern))
+        if pickles:
+            raise HeadError(
+                f"The weights in {path.parent} are a pickle ({pickles[0]}), which can run code "
+                f"when it is read: convert it to {path.name} first."
+            )
+        raise HeadError(
+            f"There are no weights in {path.parent}: it has no {path.name}, and pickles "
+            "are never read."
+        )
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:

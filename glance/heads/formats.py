@@ -13,7 +13,14 @@ import torch
 
 from glance.heads.block import BlockHead
 from glance.heads.config import SIZES, HeadConfig, HeadError
-from glance.heads.files import load_strictly, read_config, read_tensors, write_config, write_tensors
+from glance.heads.files import (
+    load_strictly,
+    read_config,
+    read_tensors,
+    rope_entries,
+    write_config,
+    write_tensors,
+)
 
 ARCHITECTURE = "DFlashDraftModel"
 #: Entries of `dflash_config` that mark other heads (Domino, DSpark).
@@ -83,7 +90,9 @@ def from_json(raw: dict[str, Any]) -> HeadConfig:
         raise HeadError(f"This is not a plain DFlash head: it has {', '.join(foreign)}.")
     if raw.get("use_sliding_window") or set(raw.get("layer_types") or ()) - {"full_attention"}:
         raise HeadError("Heads with sliding-window layers are not supported.")
-    if raw.get("rope_scaling") is not None:
+    rope = rope_entries(raw)
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    if kind != "default" or "mrope_section" in rope:
         raise HeadError("Heads with scaled or multimodal rotary positions are not supported.")
     if raw.get("hidden_act", "silu") != "silu" or raw.get("attention_bias", False):
         raise HeadError("Only heads with SwiGLU and attention without bias are supported.")
@@ -91,7 +100,7 @@ def from_json(raw: dict[str, Any]) -> HeadConfig:
         return HeadConfig(
             **{name: int(raw[name]) for name in SIZES},
             block_size=int(raw["block_size"]),
-            rope_theta=float(raw["rope_theta"]),
+            rope_theta=float(rope["rope_theta"] if "rope_theta" in rope else raw["rope_theta"]),
             rms_norm_eps=float(raw["rms_norm_eps"]),
             mask_token_id=int(dflash["mask_token_id"]),
             target_layer_ids=tuple(int(i) for i in dflash["target_layer_ids"]),

@@ -1,9 +1,10 @@
 """EAGLE-2 and EAGLE-3 heads on disk: `config.json` and `model.safetensors`, as they are published.
 
-EAGLE-2 heads use EAGLE's names, EAGLE-3 heads SpecForge's or, with another prefix, those of vLLM's
-speculators. Published configs leave out what can be derived; what they say of the target beyond
-that is checked when the head meets one. The frozen embedding that some files hold is left
-alone: it is a copy of the target's, which is used in its place.
+EAGLE-2 heads use EAGLE's names. EAGLE-3 heads use those of SpecForge and AngelSlim, or those of
+vLLM's speculators, which nest the layer's sizes and count tapped layers from one. Published configs
+leave out what can be derived; what they say of the target beyond that is checked when the head
+meets one. The frozen embedding that some files hold is left alone: it is a copy of the target's,
+which is used in its place.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from torch import Tensor
 from glance.heads.config import HeadError
 from glance.heads.eagle2 import Eagle2Head
 from glance.heads.eagle3 import Eagle3Config, Eagle3Head, eagle3_taps
-from glance.heads.files import load_strictly, read_config, read_tensors, write_config, write_tensors
+from glance.heads.files import (
+    load_strictly,
+    read_config,
+    read_tensors,
+    rope_entries,
+    write_config,
+    write_tensors,
+)
 from glance.heads.llama_layer import SequentialConfig
 
 EAGLE2 = ("LlamaForCausalLMEagle", "LlamaForCausalLM")  # the first is written
@@ -25,10 +33,14 @@ EAGLE3 = (
     "LlamaForCausalLMEagle3",
     "Eagle3LlamaForCausalLM",
     "Eagle3Speculator",
+    "Eagle3DraftModel",
     "LlamaForCausalLM",
 )
 WEIGHTS = "model.safetensors"
 EMBEDDING = "embed_tokens.weight"
+NESTED = "transformer_layer_config"  # where speculators keep the layer's sizes
+#: Entries of EAGLE-3 configs that change what a head computes, beyond what this one does.
+UNSUPPORTED = ("fc_norm", "norm_before_fc", "norm_output")
 
 
 def write_eagle2(head: Eagle2Head, folder: Path, dtype: torch.dtype = torch.bfloat16) -> None:
@@ -74,6 +86,7 @@ def write_eagle3(head: Eagle3Head, folder: Path, dtype: torch.dtype = torch.bflo
         "rope_scaling": scaling,
         "draft_vocab_size": c.draft_vocab_size,
         "aux_hidden_states_layer_ids": list(c.target_layer_ids),
+        "norm_before_residual": c.norm_before_residual,
         "image_stream": c.image_stream,
     }
     write_config(folder, raw)
@@ -88,21 +101,21 @@ def read_eagle3(folder: Path, target_layers: int) -> Eagle3Head:
             config describes another kind of head.
     """
     raw = read_config(folder)
-    raw = {**raw, **raw.get("transformer_layer_config", {})}  # speculators nest the layer's part
+    raw = {**raw, **raw.get(NESTED, {}), "architectures": raw.get("architectures")}
     common = sizes_from_json(raw, EAGLE3, "an EAGLE-3", target_layers)
-    if changed := [name for name in ("fc_norm", "norm_output") if raw.get(name)]:
+    if changed := [name for name in UNSUPPORTED if raw.get(name)]:
         raise HeadError(f"EAGLE-3 heads with {' and '.join(changed)} are not supported.")
-    if raw.get("target_hidden_size", common["hidden_size"]) != common["hidden_size"]:
+    if (raw.get("target_hidden_size") or common["hidden_size"]) != common["hidden_size"]:
         raise HeadError("EAGLE-3 heads of another width than their target are not supported.")
     rope = rope_entries(raw)
-    taps = raw.get("aux_hidden_states_layer_ids") or eagle3_taps(common["num_target_layers"])
     config = Eagle3Config(
         **common,
-        target_layer_ids=tuple(int(i) for i in taps),
+        target_layer_ids=_taps(raw, common["num_target_layers"]),
         draft_vocab_size=int(raw.get("draft_vocab_size") or common["vocab_size"]),
         mrope_section=tuple(int(size) for size in rope.get("mrope_section", ())),
         mrope_interleaved=bool(rope.get("mrope_interleaved", False)),
         image_stream=raw.get("image_stream", "pad_embed"),
+        norm_before_residual=bool(raw.get("norm_before_residual", False)),
     )
     head = Eagle3Head(config)
     path = folder / WEIGHTS
@@ -116,6 +129,20 @@ def read_eagle3(folder: Path, target_layers: int) -> Eagle3Head:
     load_strictly(head, weights, path)
     _check_vocabulary(head, path)
     return head
+
+
+def _taps(raw: dict[str, Any], target_layers: int) -> tuple[int, ...]:
+    """0-based ids of the layers whose outputs are tapped; the reference's where none are named."""
+    named = "eagle_aux_hidden_state_layer_ids"
+    if raw.get(named):
+        if NESTED not in raw:
+            raise HeadError(
+                f"The head's config.json has {named} outside eagle_config, which counts from one "
+                "in some files and from zero in others."
+            )
+        return tuple(int(i) - 1 for i in raw[named])  # there 0 is the embedding
+    ids = raw.get("aux_hidden_states_layer_ids") or (raw.get("eagle_config") or {}).get(named)
+    return tuple(int(i) for i in ids) if ids else eagle3_taps(target_layers)
 
 
 def sizes_from_json(
@@ -152,11 +179,6 @@ def sizes_from_json(
         }
     except KeyError as error:
         raise HeadError(f"The head's config.json lacks {error.args[0]}.") from error
-
-
-def rope_entries(raw: dict[str, Any]) -> dict[str, Any]:
-    """What the config says of rotary positions; newer transformers renamed the entry."""
-    return {**(raw.get("rope_parameters") or {}), **(raw.get("rope_scaling") or {})}
 
 
 def sizes_to_json(config: SequentialConfig, name: str, dtype: torch.dtype) -> dict[str, Any]:

@@ -10,12 +10,18 @@ from pathlib import Path
 import torch
 
 from glance.heads.config import HeadError
-from glance.heads.files import load_strictly, read_config, read_tensors, write_config, write_tensors
+from glance.heads.files import (
+    load_strictly,
+    read_config,
+    read_tensors,
+    rope_entries,
+    write_config,
+    write_tensors,
+)
 from glance.heads.formats_eagle import (
     EAGLE2,
     WEIGHTS,
     drop_embedding,
-    rope_entries,
     sizes_from_json,
     sizes_to_json,
 )

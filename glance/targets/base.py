@@ -24,12 +24,27 @@ from glance.types import INPUT, Prompt, PromptError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from glance.certificate import Certificate
+    from glance.engine.engine import Engine
     from glance.likeness import Likeness
     from glance.localization import LocalizationHead
 
 
+#: kinds of text layers, as transformers names them: what a row may attend to
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+#: where a tap of a layer stands: at what it returns, to which nothing is added later; or at that,
+#: before DeepStack adds visual features to it
+LAYER_OUTPUT, BEFORE_DEEPSTACK = "layer_output", "before_deepstack"
+
+
 class Family(Protocol):
     """What the decoder must know about one family of models."""
+
+    #: LAYER_OUTPUT or BEFORE_DEEPSTACK
+    tap_point: str
+    #: kinds of layers that can be verified; with SLIDING among them, masks go in by kind
+    layer_kinds: frozenset[str]
 
     def text_layers(self, model: Any) -> Sequence[torch.nn.Module]:
         """The decoder layers of the language model, in order."""
@@ -50,6 +65,18 @@ class Family(Protocol):
     ) -> tuple[Image, ...]:
         """The images at the size in which the model sees them."""
         ...
+
+    def most_pixels(self, processor: Any) -> int:
+        """How many pixels of an image the model sees at most."""
+        ...
+
+    def limit_pixels(self, processor: Any, most: int) -> bool:
+        """Make it see at most so many; False where that is fixed."""
+        ...
+
+
+#: one for all layers, or by kind where some slide
+Mask = Tensor | dict[str, Tensor]
 
 
 @dataclass(slots=True)
@@ -90,8 +117,12 @@ class Target:
         eos_ids: ids that end an answer.
         max_context: most tokens, prompt and answer together.
         attention: "sdpa" or "eager"; decides the kind of mask.
+        window: tokens back, itself included, that a row of a sliding layer attends to; None where
+            no layer slides.
         likeness: what its training pages look like, where that is known.
         localization: the head that looks at where a token stands, where one was chosen.
+        certificate: what rounding can do to its logits; measured at load in half precision.
+        engine: its static passes, once `glance.engine.engine_for` made them.
     """
 
     def __init__(
@@ -116,9 +147,12 @@ class Target:
         self.hidden_size: int = text.hidden_size
         self.max_context: int = text.max_position_embeddings
         self.attention: str = text._attn_implementation
+        self.window: int | None = text.sliding_window if SLIDING in kinds_of_layers(text) else None
         self.eos_ids = _eos_ids(model)
         self.likeness: Likeness | None = None
         self.localization: LocalizationHead | None = None
+        self.certificate: Certificate | None = None
+        self.engine: Engine | None = None
         self._pieces: dict[int, str] = {}
 
     @property
@@ -158,7 +192,10 @@ class Target:
             conversation(len(pictures), self._neutralise(question), plain),
             add_generation_prompt=True,
         )
-        batch = self.processor(text=[text], images=pictures or None, return_tensors="pt")
+        begin = getattr(self.tokenizer, "bos_token", None)
+        # some templates write it themselves, and once is enough
+        begun = {"add_special_tokens": False} if begin and text.startswith(begin) else {}
+        batch = self.processor(text=[text], images=pictures or None, return_tensors="pt", **begun)
         inputs = {key: value.to(self.device) for key, value in batch.items()}
         input_ids = inputs.pop("input_ids")
         inputs.pop("attention_mask", None)  # one prompt, no padding: all ones
@@ -255,7 +292,7 @@ class Target:
         request: Request,
         ids: Tensor,  # [rows] long
         depths: Tensor,  # [rows] long; 0 stands right after the committed tokens
-        mask: Tensor | None = None,  # [1, 1, rows, S + rows]; None for a single row
+        mask: Mask | None = None,  # [1, 1, rows, S + rows]; None for a single row
         taps: Sequence[int] = (),
     ) -> tuple[Tensor, Tensor | None]:  # [rows, V], [rows, K, d]
         """One pass over rows that follow the committed tokens; appends them to the cache.
@@ -264,12 +301,24 @@ class Target:
         pass, so no position state on the model is read or written.
         """
         first = request.length + request.rope_delta
+        positions = self.family.step_positions(first, depths)
+        return self.rows(request.cache, ids, positions, mask, taps)
+
+    def rows(
+        self,
+        cache: Any,  # a transformers Cache
+        ids: Tensor,  # [rows] long
+        positions: Tensor,  # of the family's `step_positions`
+        mask: Mask | None,
+        taps: Sequence[int] = (),
+    ) -> tuple[Tensor, Tensor | None]:  # [rows, V], [rows, K, d]
+        """`forward` with cache and positions given, so that nothing of it is read by the host."""
         with self._tapped(taps) as taken:
             out = self.model(
                 input_ids=ids.unsqueeze(0),
                 attention_mask=mask,
-                position_ids=self.family.step_positions(first, depths),
-                cache=request.cache,
+                position_ids=positions,
+                cache=cache,
                 use_cache=True,
             )
         return out.logits[0], _stacked(taken)
@@ -284,26 +333,27 @@ class Target:
 
     def lm_head(self, hidden: Tensor) -> Tensor:
         """Logits [..., V] of hidden states that went through a final norm."""
-        return self.model.get_output_embeddings()(hidden)
+        return self.model.get_output_embeddings()(hidden).to(hidden.device)
 
     @contextmanager
     def _tapped(self, taps: Sequence[int]) -> Iterator[list[Tensor]]:
         """Collect the outputs of the tapped layers, or what enters the first, during one call.
 
         Hooks fire for every forward of the model, so they listen to the calling thread only, and
-        they are gone when the call ends. On models with DeepStack the visual features are added
-        after the layer returns: taps of those layers come before that addition.
+        they are gone when the call ends. `family.tap_point` says where that stands on models that
+        add to a layer's output. Layers may lie on several devices, taps come to one.
         """
         taken: list[Tensor] = []
         owner = get_ident()
 
         def keep(_module: Any, _args: Any, output: Any) -> None:
             if get_ident() == owner:
-                taken.append(output[0] if isinstance(output, tuple) else output)
+                hidden = output[0] if isinstance(output, tuple) else output
+                taken.append(hidden.to(self.device))
 
         def keep_input(_module: Any, args: tuple[Tensor, ...]) -> None:
             if get_ident() == owner:
-                taken.append(args[0])
+                taken.append(args[0].to(self.device))
 
         layers = self.family.text_layers(self.model)
         handles = [
@@ -317,6 +367,14 @@ class Target:
         finally:
             for handle in handles:
                 handle.remove()
+
+
+def kinds_of_layers(text: Any) -> frozenset[str]:
+    """Kinds of the text layers of a config."""
+    if named := getattr(text, "layer_types", None):
+        return frozenset(named)
+    # Mistral names no kinds: its window, where it has one, holds in every layer
+    return frozenset({SLIDING if getattr(text, "sliding_window", None) else FULL})
 
 
 def _stacked(taken: list[Tensor]) -> Tensor | None:

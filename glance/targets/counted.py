@@ -1,4 +1,4 @@
-"""LLaVA 1.5, SmolVLM and Idefics3: positions count tokens, those of images included."""
+"""Positions that count tokens, those of images included: what most families share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from glance.targets.base import FULL, LAYER_OUTPUT
 from glance.targets.positions import token_positions
 from glance.types import Prompt
 
@@ -15,11 +16,18 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-class _Counted:
-    """What these families share."""
+class Counted:
+    """Base of the adapters of such families."""
+
+    tap_point = LAYER_OUTPUT
+    layer_kinds = frozenset({FULL})
+
+    def text_layers(self, model: Any) -> Sequence[torch.nn.Module]:
+        """The decoder layers of the language model."""
+        return model.model.language_model.layers
 
     def prompt_positions(self, model: Any, prompt: Prompt) -> tuple[Tensor, int]:
-        """[1, n], counting from 0."""
+        """[1, n], counting from 0, over one image or several."""
         count = torch.arange(prompt.input_ids.shape[1], device=prompt.input_ids.device)
         return token_positions(0, count), 0
 
@@ -33,18 +41,6 @@ class _Counted:
         """As they came: the processor crops or tiles them, and no single size is the one seen."""
         return tuple(images)
 
-
-class Llava(_Counted):
-    """Adapter for LLaVA 1.5, whose CLIP tower sees one square."""
-
-    def text_layers(self, model: Any) -> Sequence[torch.nn.Module]:
-        """The decoder layers of the language model."""
-        return model.model.language_model.layers
-
-
-class SmolVLM(_Counted):
-    """Adapter for SmolVLM and Idefics3, whose SigLIP tower sees tiles."""
-
-    def text_layers(self, model: Any) -> Sequence[torch.nn.Module]:
-        """The decoder layers of the language model."""
-        return model.model.text_model.layers
+    def limit_pixels(self, processor: Any, most: int) -> bool:
+        """Left as it is: these processors cut images to fixed sizes."""
+        return False

@@ -21,7 +21,8 @@ from transformers import (
 )
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 from transformers.models.qwen3_vl.processing_qwen3_vl import Qwen3VLProcessor
-from transformers.processing_utils import ProcessorMixin
+
+from glance.targets.processors import Qwen3VLImages
 
 CELL = 14  # px a visual token
 LARGEST_PIXELS = 448 * 448  # a page is scaled down to at most this many pixels
@@ -144,22 +145,6 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
     return tokenizer
 
 
-class _ImageOnlyProcessor(Qwen3VLProcessor):
-    """The stock processor without a video part, which needs torchvision."""
-
-    def __init__(self, image_processor=None, tokenizer=None, chat_template=None, **_) -> None:
-        names = ("image_token", "video_token", "vision_start_token", "vision_end_token")
-        for name in names:
-            token = getattr(tokenizer, name)
-            setattr(self, name, token)
-            setattr(self, f"{name}_id", tokenizer.convert_tokens_to_ids(token))
-        ProcessorMixin.__init__(self, image_processor, tokenizer, chat_template=chat_template)
-
-
-# saved folders then name the standard class
-_ImageOnlyProcessor.__name__ = _ImageOnlyProcessor.__qualname__ = "Qwen3VLProcessor"
-
-
 def build_processor(tokenizer: PreTrainedTokenizerFast | None = None) -> Qwen3VLProcessor:
     """Tokenizer plus the stock Pillow image processor: dynamic size, values in -1..1."""
     tokenizer = tokenizer or build_tokenizer()
@@ -172,7 +157,7 @@ def build_processor(tokenizer: PreTrainedTokenizerFast | None = None) -> Qwen3VL
         image_std=[0.5] * 3,
         resample=Image.Resampling.BICUBIC,
     )
-    return _ImageOnlyProcessor(images, tokenizer, chat_template=tokenizer.chat_template)
+    return Qwen3VLImages(images, tokenizer, chat_template=tokenizer.chat_template)
 
 
 def load_embedded_processor(folder: Path) -> Qwen3VLProcessor:
@@ -180,4 +165,4 @@ def load_embedded_processor(folder: Path) -> Qwen3VLProcessor:
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     images = Qwen2VLImageProcessorPil.from_pretrained(folder, local_files_only=True)
     template = (Path(folder) / "chat_template.jinja").read_text()
-    return _ImageOnlyProcessor(images, tokenizer, chat_template=template)
+    return Qwen3VLImages(images, tokenizer, chat_template=template)

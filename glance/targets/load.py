@@ -1,4 +1,4 @@
-"""load_target: a model folder becomes a Target. Explicit families, no guessing from names."""
+"""load_target: a model folder, or a repository of the hub, becomes a Target."""
 
 from __future__ import annotations
 
@@ -9,32 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForImageTextToText, AutoProcessor
+from transformers import AutoModelForImageTextToText
 
 from glance import likeness, localization
-from glance.targets.base import Family, Target
-from glance.targets.counted import Llava, SmolVLM
-from glance.targets.qwen_vl import QwenVL
+from glance.certificate import HALF, self_check
+from glance.targets.base import Target, kinds_of_layers
+from glance.targets.families import FAMILIES, TargetError, find_family
+from glance.targets.fetch import CONFIG, FILES, fetched, is_hub_id
+from glance.targets.memory import free_memory, gib, memory_need
+from glance.targets.processors import load_processor
+
+__all__ = ["FAMILIES", "TargetError", "find_family", "load_target", "make_target"]
 
 EMBEDDED = Path(__file__).resolve().parents[2] / "assets" / "models" / "embedded"
 
-FAMILIES: dict[str, Family] = {
-    "qwen2_5_vl": QwenVL(),
-    "qwen3_vl": QwenVL(),
-    "smolvlm": SmolVLM(),
-    "idefics3": SmolVLM(),
-    "llava": Llava(),
-}
-
-#: recurrent state cannot be rolled back to an accepted prefix, and a tree has no single past
-HYBRIDS = {"qwen3_5": "Qwen3.5", "qwen3_5_moe": "Qwen3.5-MoE", "qwen3_next": "Qwen3-Next"}
-
-
 log = logging.getLogger(__name__)
-
-
-class TargetError(ValueError):
-    """The model cannot serve as a target; the message is one plain sentence."""
 
 
 def load_target(
@@ -42,38 +31,63 @@ def load_target(
     dtype: torch.dtype = torch.float32,
     device: str = "cpu",
     attention: str = "sdpa",
+    device_map: str | dict[str, Any] | None = None,
+    max_pixels: int | None = None,
 ) -> Target:
-    """Load a target from a folder on this machine.
+    """Load a target; what it takes in memory is logged first, and refused where it does not fit.
 
     Args:
-        name_or_folder: "embedded" for the shipped one, else a Hugging Face model folder.
+        name_or_folder: "embedded" for the shipped one, else a Hugging Face model folder, or
+            OWNER/NAME of a repository of the hub, which is downloaded once: safetensors only,
+            and never any code.
         dtype: float32 is the dtype of the identity claim; half precision may differ at near ties.
-        device: a torch device.
+        device: a torch device; has no effect beside a device map.
         attention: "sdpa" or "eager", the two that take a four-dimensional mask.
+        device_map: as accelerate takes it: "auto" spreads the layers over all graphics cards and,
+            where they are too small, into main memory.
+        max_pixels: images are scaled down to so many; the processor's own limit by default.
 
     Raises:
-        TargetError: no model there, or a family that cannot be decoded losslessly.
+        TargetError: no model there, no memory for it, or a family that cannot be decoded
+            losslessly.
     """
     embedded = name_or_folder == "embedded"
-    folder = EMBEDDED if embedded else Path(name_or_folder)
-    config_file = folder / "config.json"
-    if not config_file.is_file():
-        raise TargetError(f"There is no model in {folder}: it has no config.json.")
-    model_type = json.loads(config_file.read_text(encoding="utf-8")).get("model_type", "")
-    find_family(model_type)  # refuse before the weights are read
+    hub = is_hub_id(name_or_folder) and not embedded
+    if hub:
+        folder = fetched(str(name_or_folder), CONFIG)
+    else:
+        folder = EMBEDDED if embedded else Path(name_or_folder)
+    name = folder.name if not hub and not embedded else str(name_or_folder)
+    model_type = _model_type(name, folder)
+    family = find_family(model_type)  # refuse before the weights are fetched or read
+    if not embedded:
+        _check_memory(name, folder, dtype, None if device_map else device)
+    if hub:
+        folder = fetched(str(name_or_folder), FILES)
+    if not any(folder.glob("*.safetensors")):
+        raise TargetError(f"{name} has no safetensors files, and other weights are never read.")
+    processor = load_processor(folder, model_type)
+    if max_pixels is not None and not family.limit_pixels(processor, max_pixels):
+        raise TargetError(f"{name} sees images at fixed sizes: max_pixels cannot change them.")
     model = AutoModelForImageTextToText.from_pretrained(
         folder,
         dtype=dtype,
         attn_implementation=attention,
+        device_map=device_map,
         local_files_only=True,
         use_safetensors=True,
-    ).to(device)
-    target = make_target(
-        "embedded" if embedded else folder.name,
-        model,
-        processor=_processor(folder, model_type),
-        revision=weights_revision(folder),
     )
+    if device_map is None:
+        model = model.to(device)
+    target = make_target(
+        name,
+        model,
+        processor,
+        # the hub keeps a snapshot under its commit
+        revision=folder.name[:12] if hub else weights_revision(folder),
+    )
+    if dtype in HALF:
+        target.certificate = self_check(target)
     try:
         target.likeness = likeness.load(folder, target.revision)
     except likeness.LikenessError as error:  # the answers do not rest on it
@@ -83,6 +97,32 @@ def load_target(
     except localization.LocalizationError as error:  # nor on this
         log.error("%s", error)
     return target
+
+
+def _model_type(name: str, folder: Path) -> str:
+    file = folder / "config.json"
+    if not file.is_file():
+        raise TargetError(f"There is no model in {folder}: it has no config.json.")
+    config = json.loads(file.read_text(encoding="utf-8"))
+    if "quantization_config" in config:
+        raise TargetError(f"{name} is quantised, which is not tested here: take the plain weights.")
+    return config.get("model_type", "")
+
+
+def _check_memory(name: str, folder: Path, dtype: torch.dtype, device: str | None) -> None:
+    need, free = memory_need(folder, dtype), free_memory(device)
+    where = device or "all devices together"
+    log.info("%s: %s; free on %s: %s", name, need, where, gib(free))
+    if need.weights > free:
+        ways = ["a smaller model"]
+        if dtype == torch.float32:
+            ways.append("dtype bfloat16")
+        if device is not None:
+            ways.append('device_map="auto"')
+        raise TargetError(
+            f"{name} does not fit: its {need}, but {where} has {gib(free)} free; "
+            f"take {' or '.join(ways)}."
+        )
 
 
 def make_target(
@@ -95,14 +135,16 @@ def make_target(
     """Wrap a model that is already in memory.
 
     Raises:
-        TargetError: the family is unknown, or its layers keep more than plain keys and values.
+        TargetError: the family is unknown, or has layers that cannot be verified.
     """
     family = find_family(model.config.model_type)
     text = model.config.get_text_config()
-    kinds = set(getattr(text, "layer_types", None) or ["full_attention"])
-    if kinds != {"full_attention"}:
-        named = ", ".join(sorted(kinds - {"full_attention"}))
-        raise TargetError(f"{name} has {named} layers; only full attention can be rolled back.")
+    strange = kinds_of_layers(text) - family.layer_kinds
+    if strange:
+        raise TargetError(
+            f"{name} has {', '.join(sorted(strange))} layers; of its family only "
+            f"{' and '.join(sorted(family.layer_kinds))} can be verified and rolled back."
+        )
     if text._attn_implementation not in ("sdpa", "eager"):
         raise TargetError(
             f"{name} uses {text._attn_implementation} attention, which takes no tree mask; "
@@ -110,23 +152,6 @@ def make_target(
         )
     tokenizer = tokenizer if tokenizer is not None else processor.tokenizer
     return Target(name, model, family, tokenizer, processor, revision)
-
-
-def find_family(model_type: str) -> Family:
-    """The adapter of a transformers model type.
-
-    Raises:
-        TargetError: refused by name, or not known.
-    """
-    if model_type in HYBRIDS:
-        raise TargetError(
-            f"{HYBRIDS[model_type]} mixes recurrent layers with attention; their state cannot be "
-            "rolled back to an accepted prefix, so it is refused."
-        )
-    if model_type not in FAMILIES:
-        known = ", ".join(FAMILIES)
-        raise TargetError(f"Models of type {model_type!r} are not supported; known are {known}.")
-    return FAMILIES[model_type]
 
 
 def weights_revision(folder: Path) -> str:
@@ -139,19 +164,3 @@ def weights_revision(folder: Path) -> str:
             while chunk := file.read(1 << 20):
                 digest.update(chunk)
     return digest.hexdigest()[:12]
-
-
-def _processor(folder: Path, model_type: str) -> Any:
-    if model_type == "qwen3_vl" and not _reads_video(folder):
-        from glance.targets.embedded import load_embedded_processor
-
-        return load_embedded_processor(folder)
-    return AutoProcessor.from_pretrained(folder, local_files_only=True)
-
-
-def _reads_video(folder: Path) -> bool:
-    """Whether the processor has a video part, which needs torchvision to load."""
-    whole = folder / "processor_config.json"
-    if whole.is_file() and "video_processor" in json.loads(whole.read_text(encoding="utf-8")):
-        return True
-    return (folder / "video_preprocessor_config.json").is_file()

@@ -19,20 +19,45 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Protocol
 
 import torch
+from PIL import Image
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from glance.answers import answer_together
-from glance.documents.page import Page
+from glance.documents.page import Page, Question
 from glance.sampling import Sampler, argmax
 from glance.targets.base import Target
 from glance.types import Prompt
 
 LONGEST = 320  # tokens of an answer
 TEMPERATURE = 1.0  # of sampled answers
+
+
+class Sheet(Protocol):
+    """An image and what is asked about it; a generated page, or what a person brought."""
+
+    @property
+    def index(self) -> int:
+        """Its number, by which draws are seeded."""
+        ...
+
+    @property
+    def image(self) -> Image.Image:
+        """Of any mode."""
+        ...
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """At least one."""
+        ...
+
+
+#: The sheet of a split with a number, the same every time.
+Source = Callable[[str, int], Sheet]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +142,18 @@ def answer_page(
     )
 
 
-def capture_page(target: Target, sheet: Page, taps: Sequence[int]) -> Record:
+def capture_page(target: Target, sheet: Sheet, taps: Sequence[int]) -> Record:
     """Ask the target every question of a page; greedy answers."""
     image = sheet.image.convert("RGB")
     prompts = [target.prompt(image, q.question, q.history) for q in sheet.questions]
     tasks = [q.task for q in sheet.questions]
     record = answer_page(target, prompts, tasks, taps, LONGEST)
+    if not isinstance(sheet, Page):  # nobody knows where its glyphs are
+        return record
     return replace(record, cells=answer_cells(target, prompts[0], sheet, record))
 
 
-def sample_page(target: Target, sheet: Page, taps: Sequence[int], greedy: Record) -> Record:
+def sample_page(target: Target, sheet: Sheet, taps: Sequence[int], greedy: Record) -> Record:
     """Ask again what had the longest answer: a draw of the target's, no longer than that one."""
     segment = greedy.longest()
     question = sheet.questions[segment - 1]

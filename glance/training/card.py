@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import torch
 
-from glance.training.corpus import VALIDATION_PAGES
 from glance.training.loop import PAGES_A_STEP, SEED, HeadTraining
 from glance.training.replayed import NODE_BUDGET
 from glance.types import INPUT
@@ -24,6 +23,8 @@ def card(run: HeadTraining, command: str) -> str:
     if progress.start:
         command += f" --start {progress.start}"
         start = f"the head with weights `{progress.start_revision}`"
+    kind = "images of people's own" if corpus.apart else "generated training pages"
+    held_out = len(list(corpus.folder.glob("validation-*.safetensors")))
     tried = [f"{rate:g}" for rate, _ in progress.stages[0].tried]
     searched = "\n".join(
         f"| {SAID[stage.answers]} | {' | '.join(f'{tau:.3f}' for _, tau in stage.tried)} "
@@ -39,7 +40,7 @@ Weights of the drafter `{recipe.name}` for the target with weights `{progress.ta
 | parameters | {parameters:,} trained; what the target has is not among them |
 | learns from target layers | {taps} |
 | started from | {start} |
-| corpus | {len(corpus.pages):,} generated training pages, the target's own answers |
+| corpus | {len(corpus.pages):,} {kind}, the target's own answers |
 | answer tokens | {corpus.tokens("greedy"):,}, as many as for any other head here: {tokens} |
 | step | {PAGES_A_STEP} pages, {recipe.a_page} of each |
 | optimizer | Muon for the layers' matrices, AdamW for the rest |
@@ -60,7 +61,7 @@ lower rates, until validation is flat or the time is up.
 
 ## Validation
 
-Rounds replayed on {VALIDATION_PAGES} validation pages, every second question, node budget \
+Rounds replayed on {held_out} validation pages, every second question, node budget \
 {NODE_BUDGET}:
 
     {progress.validation}

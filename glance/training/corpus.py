@@ -24,13 +24,17 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from safetensors import safe_open
 
 from glance.documents.dataset import page
 from glance.heads.config import HeadError
 from glance.targets.base import Target
 from glance.targets.load import load_target
+from glance.together import share, wait
+from glance.training.blocks import anchor_rows
 from glance.training.capture import (
     Record,
+    Source,
     capture_page,
     load_answers,
     load_record,
@@ -62,6 +66,8 @@ class Corpus:
     counts: dict[int, int]  # how often the answers have each token
     seconds: float  # spent on the answers
     sampled: dict[int, int] = field(default_factory=dict)  # tokens of each page's sampled answer
+    source: Source = page
+    apart: bool = False  # records are learned from one at a time, as those of large targets must
 
     def tokens(self, answers: Answers) -> int:
         """Answer tokens of all pages."""
@@ -79,8 +85,9 @@ class Corpus:
         return record.without_end(self.sampled[number]) if answers == "rest" else record
 
     def validation(self) -> list[Record]:
-        """The records that no head learns from."""
-        return [self._read("validation", number) for number in range(VALIDATION_PAGES)]
+        """The records that no head learns from; this process's share of them."""
+        numbers = range(len(list(self.folder.glob("validation-*.safetensors"))))
+        return [self._read("validation", number) for number in share(numbers)]
 
     def sample(self, target: Target, taps: Sequence[int], seconds: float) -> None:
         """See that all pages have their sampled answer; another process may be at it as well.
@@ -89,14 +96,15 @@ class Corpus:
             HeadError: the time was up before.
         """
         until = time.monotonic() + seconds
-        for number in reversed(self.pages):
+        for number in share(list(reversed(self.pages))):
             if record_path(self.folder, "sampled", number).exists():
                 continue
             if time.monotonic() > until:
                 raise HeadError(
                     "The time was up before all pages had a sampled answer: resume with more of it."
                 )
-            sample_answer(target, number, folder=self.folder, taps=taps)
+            sample_answer(target, number, folder=self.folder, taps=taps, source=self.source)
+        wait()
         self.sampled = {
             number: len(load_answers(record_path(self.folder, "sampled", number)))
             for number in self.pages
@@ -121,8 +129,7 @@ def gather(target: Target, name: str, out: Path, taps: Sequence[int], seconds: f
         taps: of the records.
         seconds: time for the answers; fewer than `LEAST_PAGES` are never gathered.
     """
-    named = "-".join("in" if tap == INPUT else str(tap) for tap in taps)
-    folder = out / f"answers-{target.revision or 'unnamed'}-{named}"
+    folder = out / folder_name(target, taps)
     closed = folder / "corpus.json"
     if not closed.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -139,10 +146,27 @@ def gather(target: Target, name: str, out: Path, taps: Sequence[int], seconds: f
                 if now - said > REPORT_EVERY:
                     said = now
                     say(f"{done} pages answered")
-        _close(closed, time.monotonic() - begun)
+        close(closed, time.monotonic() - begun)
+    return opened(closed, target)
+
+
+def folder_name(target: Target, taps: Sequence[int]) -> str:
+    """Where the records of a target with these taps lie."""
+    named = "-".join("in" if tap == INPUT else str(tap) for tap in taps)
+    return f"answers-{target.revision or 'unnamed'}-{named}"
+
+
+def opened(closed: Path, target: Target) -> Corpus:
+    """The corpus whose `corpus.json` this is.
+
+    Raises:
+        HeadError: there is nothing in it to learn from.
+    """
     raw = json.loads(closed.read_text(encoding="utf-8"))
+    if not raw["pages"]:
+        raise HeadError(f"{target.name} answers with single tokens: nothing to learn.")
     return Corpus(
-        folder,
+        closed.parent,
         target.revision,
         pages={int(number): tokens for number, tokens in raw["pages"].items()},
         counts={int(token_id): count for token_id, count in raw["counts"].items()},
@@ -150,10 +174,13 @@ def gather(target: Target, name: str, out: Path, taps: Sequence[int], seconds: f
     )
 
 
-def _close(path: Path, seconds: float) -> None:
+def close(path: Path, seconds: float) -> None:
+    """Write `corpus.json`: from now on the records there are the set."""
     pages: dict[int, int] = {}
     counts: Counter[int] = Counter()
     for record in sorted(path.parent.glob("train-*.safetensors")):
+        if not _teaches(record):
+            continue
         answers = load_answers(record).tolist()
         pages[int(record.stem.removeprefix("train-"))] = len(answers)
         counts.update(answers)
@@ -163,26 +190,40 @@ def _close(path: Path, seconds: float) -> None:
     partial_file.replace(path)
 
 
+def _teaches(path: Path) -> bool:
+    """Whether a record has a token that a draft can begin from."""
+    with safe_open(path, framework="pt") as file:
+        return len(anchor_rows(file.get_tensor("answer"), file.get_tensor("segments"))) > 0
+
+
 def record_path(folder: Path, split: str, number: int) -> Path:
     """Where the record of a page lies."""
     return folder / f"{split}-{number:05d}.safetensors"
 
 
 def greedy_answers(
-    target: Target, number: int, *, folder: Path, taps: Sequence[int], split: str = "train"
+    target: Target,
+    number: int,
+    *,
+    folder: Path,
+    taps: Sequence[int],
+    split: str = "train",
+    source: Source = page,
 ) -> None:
     """Answer all questions of a page, unless that is done."""
     path = record_path(folder, split, number)
     if not path.exists():
-        save_record(capture_page(target, page(split, number), taps), path)
+        save_record(capture_page(target, source(split, number), taps), path)
 
 
-def sample_answer(target: Target, number: int, *, folder: Path, taps: Sequence[int]) -> None:
+def sample_answer(
+    target: Target, number: int, *, folder: Path, taps: Sequence[int], source: Source = page
+) -> None:
     """Draw an answer to one question of a training page, unless that is done."""
     path = record_path(folder, "sampled", number)
     if not path.exists():
         greedy = load_record(record_path(folder, "train", number))
-        save_record(sample_page(target, page("train", number), taps, greedy), path)
+        save_record(sample_page(target, source("train", number), taps, greedy), path)
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """Train drafters' heads on the target's own answers, each in the same way.
 
-The target answers pages for at most a part of the time, once for all heads; it never changes. Then
-every head learns until validation is flat or its share of the time is up. In `out`:
+The target answers questions for at most a part of the time, once for all heads; it never changes.
+The questions are about generated pages or, for any target, about the images of a data file; then
+several processes may share the work (`glance.together`). Then every head learns until
+validation is flat or its share of the time is up. In `out`:
 
     answers-*/      the records, see `glance.training.corpus`
     NAME/           a run each, see `glance.training.loop`; the finished head is in NAME/head
@@ -20,8 +22,10 @@ import torch
 
 from glance.heads.config import HeadError
 from glance.targets.load import load_target
+from glance.together import agree, is_first, own_device, processes
 from glance.training.card import card
 from glance.training.corpus import answering, gather, sample_answer
+from glance.training.data_corpus import DataFile, gather_data
 from glance.training.loop import SEED, HeadTraining
 from glance.training.recipes import RECIPES, all_taps
 from glance.training.say import say
@@ -37,6 +41,7 @@ def train(
     resume: bool = False,
     device: str = "auto",
     start: Path | None = None,
+    data: Path | None = None,
 ) -> list[Path]:
     """Train heads for `minutes` in all, shared out evenly; what one leaves goes to the others.
 
@@ -49,31 +54,49 @@ def train(
         device: a torch device, or "auto" for a GPU when there is one.
         start: folder of a finished head to go on from, whatever target it was made for; a resumed
             run has its own weights and leaves this alone.
+        data: JSONL file of questions (`glance.documents.examples`) in place of generated pages.
 
     Returns:
         The folders of the finished heads.
 
     Raises:
         HeadError: another drafter, no checkpoint to resume or one made for another target, no
-            head to start from or one of other shapes, or too little time.
+            head to start from or one of other shapes, too little time, or several processes
+            without a data file.
+        DataError: the data file cannot be used.
     """
     if unknown := [name for name in drafters if name not in RECIPES]:
         raise HeadError(f"There is no training for {unknown[0]!r}: choose {', '.join(RECIPES)}.")
     begun = [name for name in drafters if (out / name / "state.json").is_file()]
     if resume and not begun:
         raise HeadError(f"There is no checkpoint to resume in {out}.")
+    if data is None and processes() > 1:
+        raise HeadError("Several processes train heads on a data file only: name it with --data.")
+    asked = data and DataFile(data)  # refuse before a model loads
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    loaded, began = load_target(target, device=device), time.monotonic()
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))  # one core answers pages
-    corpus = gather(loaded, target, out, all_taps(loaded), 60 * minutes * ANSWERING)
-    say(f"{len(corpus.pages)} pages, {corpus.tokens('greedy')} answer tokens for every head")
-    left = 60 * minutes - (time.monotonic() - began)
+    # a target that people brought is as large as the card: half of it is enough to learn from
+    dtype = torch.bfloat16 if asked and device == "cuda" else torch.float32
+    loaded, began = load_target(target, dtype, own_device(device)), time.monotonic()
+    if asked:
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // processes()))
+        taps = sorted({tap for name in drafters for tap in RECIPES[name].taps(loaded)})
+        corpus = gather_data(loaded, asked, out, taps, 60 * minutes * ANSWERING)
+    else:
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))  # one core answers pages
+        corpus = gather(loaded, target, out, all_taps(loaded), 60 * minutes * ANSWERING)
+    if is_first():
+        say(f"{len(corpus.pages)} pages, {corpus.tokens('greedy')} answer tokens for every head")
+    (left,) = agree(60 * minutes - (time.monotonic() - began))
     which = f"--drafter {drafters[0]}" if len(drafters) == 1 else "--all"
-    command = f"python -m glance train head {which} --minutes {minutes:g}"
+    several = f"accelerate launch --num_processes {processes()}"
+    launched = several if processes() > 1 else "python"
+    command = f"{launched} -m glance train head {which} --minutes {minutes:g}"
+    if data:
+        command += f" --target {target} --data {data}"
 
     drawing = partial(sample_answer, folder=corpus.folder, taps=RECIPES["vispec"].taps(loaded))
-    needed = any("sampled" in RECIPES[name].stages for name in drafters)
+    needed = not data and any("sampled" in RECIPES[name].stages for name in drafters)
     folders = []
     with answering(target, drawing, corpus.pages) if needed else nullcontext():
         for number, name in enumerate(drafters):
@@ -82,7 +105,8 @@ def train(
                 RECIPES[name](loaded, corpus), corpus, out / name, resume and name in begun, start
             )
             folder = run.run(left / (len(drafters) - number))
-            (folder / "README.md").write_text(card(run, command), encoding="utf-8")
+            if is_first():
+                (folder / "README.md").write_text(card(run, command), encoding="utf-8")
             left -= run.progress.seconds
             folders.append(folder)
     return folders

@@ -14,6 +14,7 @@ import math
 import random
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,7 @@ from torch import Tensor
 
 from glance.drafters.load import load_drafter
 from glance.heads.config import HeadError
+from glance.together import agree, gathered, is_first, processes, share, wait
 from glance.training.blocks import anchor_rows
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
@@ -79,7 +81,7 @@ class Progress:
 
 
 class HeadTraining:
-    """One run: a recipe's head, its optimizer and its records.
+    """One run: a recipe's head, its optimizer and its records; the same in all processes.
 
     Raises:
         HeadError: no checkpoint to resume or one of another target or corpus, or no head to start
@@ -109,11 +111,10 @@ class HeadTraining:
             self._start_from(start)
         self._clock_began = time.monotonic() - self.progress.seconds
         self._draw = random.Random(SEED + self.progress.steps)
-        recipe.generator.manual_seed(SEED + self.progress.steps)
 
     @cached_property
     def validation(self) -> list[Record]:
-        """Records that are never learned from."""
+        """Records that are never learned from, this process's share."""
         return self.corpus.validation()
 
     def run(self, seconds: float) -> Path:
@@ -188,31 +189,57 @@ class HeadTraining:
                 found, stage.rate = (result, self._snapshot()), rate
         assert found is not None
         self._restore(found[1])
-        self.recipe.write(self.head)
+        self._write()
         stage.steps = most
         self._note(stage, stage.rate, found[0])
 
     def step(self, answers: Answers, rate: float) -> float:
-        """One update; the loss."""
-        numbers = self._draw.choices(list(self.corpus.pages), k=PAGES_A_STEP)
-        drawn = [self.corpus.load(answers, number) for number in numbers]
-        records = [r.tapped(self.taps) for r in drawn if len(anchor_rows(r.answer, r.segments))]
-        if not records:
+        """One update from the same pages however many processes share them; the loss."""
+        count = max(PAGES_A_STEP, processes())
+        numbers = self._draw.choices(list(self.corpus.pages), k=count)
+        seeds = [self._draw.getrandbits(48) for _ in numbers]
+        drawn = [
+            (self.corpus.load(answers, number), seed)
+            for number, seed in share(list(zip(numbers, seeds, strict=True)))
+        ]
+        own = [
+            (record.tapped(self.taps), seed)
+            for record, seed in drawn
+            if len(anchor_rows(record.answer, record.segments))
+        ]
+        if not own:
             raise HeadError(f"{self.target.name} answers with single tokens: nothing to learn.")
-        with torch.autocast(self.target.device.type, dtype=torch.bfloat16):
-            loss = self.recipe.loss(records, answers)
-        self.optimizer.step(loss, [rate])
-        return loss.item()
+        total = sum(gathered(len(own)))
+        losses: list[float] = []
+
+        def parts() -> Iterator[Tensor]:
+            """Losses whose mean over the processes is the mean over all records."""
+            size = 1 if self.corpus.apart or processes() > 1 else len(own)
+            for at in range(0, len(own), size):
+                records = [record for record, _ in own[at : at + size]]
+                self.recipe.generator.manual_seed(own[at][1])
+                with torch.autocast(self.target.device.type, dtype=torch.bfloat16):
+                    loss = self.recipe.loss(records, answers)
+                losses.append(loss.item() * len(records) / total)
+                yield loss * (len(records) * processes() / total)
+
+        self.optimizer.step(parts(), [rate])
+        return sum(sum(one) for one in gathered(losses))
 
     def validate(self) -> Replayed:
         """Write the head, load it as a drafter does, and replay rounds on validation pages."""
         begun = time.monotonic()
-        self.recipe.write(self.head)
+        self._write()
+        wait()
         drafter = load_drafter(self.recipe.name, self.target, self.head)
         assert drafter is not None
-        result = replay(drafter, self.target, self.validation, QUESTIONS)
-        self._check_seconds = time.monotonic() - begun
-        return result
+        own = replay(drafter, self.target, self.validation, QUESTIONS)
+        (self._check_seconds,) = agree(time.monotonic() - begun)
+        return Replayed.summed(gathered(own))
+
+    def _write(self) -> None:
+        if is_first():
+            self.recipe.write(self.head)
 
     def _note(self, stage: Stage, rate: float, result: Replayed) -> None:
         """Add a validation to the curve; save."""
@@ -229,24 +256,30 @@ class HeadTraining:
             }
         )
         self._say(f"step {stage.steps}  validation {result}")
+        self.save()
+        if not is_first():
+            return
         lines = "".join(json.dumps(point) + "\n" for point in progress.curve)
         (self.folder / "curve.jsonl").write_text(lines, encoding="utf-8")
         write_curve(self.folder, DRAFTING)
         for name in ("curve.jsonl", "curve.svg"):
             shutil.copy(self.folder / name, self.head)
-        self.save()
 
     def _now(self) -> float:
-        return time.monotonic() - self._clock_began
+        """Seconds of the run, by the first process's clock: all decide alike."""
+        return agree(time.monotonic() - self._clock_began)[0]
 
     def _say(self, text: str) -> None:
-        say(f"{self.recipe.name}: {text}")
+        if is_first():
+            say(f"{self.recipe.name}: {text}")
 
     # --- checkpoint: plain tensors and JSON
 
     def save(self) -> None:
         """Write the checkpoint."""
         self.progress.seconds = self._now()
+        if not is_first():
+            return
         partial = self.folder / "state.partial"
         save_file({**self._snapshot(), **self._buffers()}, partial)
         partial.replace(self.folder / "state.safetensors")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
-from glance.training.together import average_gradients
+from glance.together import average_gradients
 
 STATE = ("step", "exp_avg", "exp_avg_sq", "momentum_buffer")
 MUON = 2.5  # Muon's learning rate, as a multiple of AdamW's
@@ -35,13 +35,17 @@ class MuonAdamW:
         )
         self._adamw = torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=weight_decay)
 
-    def step(self, loss: Tensor, rates: Sequence[float]) -> None:
-        """Backward, gradients clipped to norm 1, one update; `rates`: AdamW's, one a group."""
+    def step(self, losses: Iterable[Tensor], rates: Sequence[float]) -> None:
+        """Backward of each loss in turn, gradients of their sum clipped to norm 1, one update.
+
+        `rates`: AdamW's, one a group.
+        """
         for optimizer, scale in ((self._muon, MUON), (self._adamw, 1.0)):
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * scale
             optimizer.zero_grad()
-        loss.backward()
+        for loss in losses:
+            loss.backward()
         average_gradients(self._parameters)
         nn.utils.clip_grad_norm_(self._parameters, 1.0)
         self._muon.step()

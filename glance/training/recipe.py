@@ -30,7 +30,7 @@ class Recipe(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    a_page: ClassVar[str] = "every token of one answer"
+    a_page: str = "every token of one answer"
     stages: ClassVar[tuple[Answers, ...]] = ("greedy",)
     head: Any  # the module of the kind
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadConfig, HeadError
@@ -26,7 +28,7 @@ from glance.training.recipe import Recipe
 
 BLOCK_SIZE = 16
 DRAFT_LAYERS = 2
-ANCHORS_A_PAGE = 24
+ANCHORS = {"cpu": 24, "cuda": 512}  # of a page at most: DFlash's 512 where there is a GPU
 GUIDE_WEIGHT = 0.4  # of the loss that tells block rows where to look
 
 
@@ -35,10 +37,13 @@ class GlanceRecipe(Recipe):
 
     name = "glance"
     title = "GLANCE head (block diffusion)"
-    a_page = f"{ANCHORS_A_PAGE} blocks"
 
     def __init__(self, target: Target, corpus: Corpus) -> None:
         super().__init__(target, corpus)
+        self._anchors = ANCHORS[target.device.type]
+        self.a_page = f"up to {self._anchors} blocks"
+        if target.device.type == "cuda":
+            recompute(self.head)
         self._gaze = Gaze(self.head)
 
     @classmethod
@@ -56,7 +61,8 @@ class GlanceRecipe(Recipe):
 
     def loss(self, records: Sequence[Record], answers: Answers) -> Tensor:
         batch = collate(records, self.target.device)
-        anchors = sample_anchors(batch, ANCHORS_A_PAGE, self.generator)
+        count = min(self._anchors, int(batch.answer.sum()))
+        anchors = sample_anchors(batch, count, self.generator)
         logits = draft_blocks(self.head, self.target, batch, anchors)
         offsets = logits.shape[2]
         look = self._gaze.loss(block_cells(batch, anchors, offsets))
@@ -70,6 +76,15 @@ class GlanceRecipe(Recipe):
         return read_head(folder)
 
 
+def recompute(head: BlockHead) -> None:
+    """Gradient checkpointing: layers keep their inputs alone and run once more in the backward.
+
+    So many blocks' rows would fill a card; on a CPU there are few, and time is what is short.
+    """
+    for layer in head.layers:
+        layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)
+
+
 def block_taps(layers: int) -> tuple[int, ...]:
     """Four depths of a target, evenly spread.
 
@@ -80,16 +95,30 @@ def block_taps(layers: int) -> tuple[int, ...]:
     return tuple(min((i + 1) * layers // taps - 1, deepest) for i in range(taps))
 
 
+def mask_token(target: Target) -> int:
+    """The tokenizer's mask token, else the first id that it has no token for.
+
+    Embeddings are padded beyond the tokenizer's own ids; for Qwen3 this is z-lab's choice, 151669.
+
+    Raises:
+        HeadError: there is no id to spare.
+    """
+    if target.tokenizer.mask_token_id is not None:
+        return target.tokenizer.mask_token_id
+    free = max(target.tokenizer.get_vocab().values()) + 1
+    if free >= target.vocab_size:
+        raise HeadError(f"{target.name} has no token id to spare for the mask of a block head.")
+    return free
+
+
 def head_config(target: Target) -> HeadConfig:
     """A head shaped like one of the target's own layers, reading four of its depths.
 
     Raises:
-        HeadError: the target's tokenizer has no mask token to spare.
+        HeadError: the target has no mask token to spare.
     """
     text = target.model.config.get_text_config()
-    mask = target.tokenizer.mask_token_id
-    if mask is None:
-        raise HeadError(f"The tokenizer of {target.name} names no mask token, which a head needs.")
+    mask = mask_token(target)
     return HeadConfig(
         hidden_size=target.hidden_size,
         intermediate_size=3 * target.hidden_size,

@@ -7,7 +7,7 @@ hand only the drafter runs, as it does when it serves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -29,6 +29,15 @@ class Replayed:
 
     committed: Counter[str] = field(default_factory=Counter)
     rounds: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def summed(cls, parts: Iterable[Replayed]) -> Replayed:
+        """All rounds of the parts."""
+        whole = cls()
+        for part in parts:
+            whole.committed.update(part.committed)
+            whole.rounds.update(part.rounds)
+        return whole
 
     @property
     def tau(self) -> float:

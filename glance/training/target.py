@@ -29,12 +29,12 @@ from glance.evaluate import character_errors, read_page
 from glance.likeness import fit_folder
 from glance.targets.embedded import IMAGE, VISION_END, build_model, build_processor
 from glance.targets.load import EMBEDDED, weights_revision
+from glance.together import agree, is_first, run_together
 from glance.training.curve import write_curve
 from glance.training.guide import Guide
 from glance.training.optimizer import MuonAdamW
 from glance.training.pages import CLASSES, SLOTS, Batch, Sampler, render
 from glance.training.sequences import Sequences, build, pixel_rows
-from glance.training.together import agree, is_first, run_together
 
 STAGES = ("vision", "lines", "pages")
 RATES = {"vision": 2e-3, "lines": 2e-3, "pages": 1.2e-3}  # AdamW's
@@ -159,7 +159,7 @@ class Trainer:
                 s = Sequences(*(getattr(s, f).to(self.device) for f in Sequences.__slots__))
                 read, more = self._read(seen[1], s)
                 loss, figures = loss + read, figures | more
-        self.optimizer.step(loss, [rate * share for share in SHARES[stage]])
+        self.optimizer.step([loss], [rate * share for share in SHARES[stage]])
         return figures
 
     # --- on disk: safetensors and JSON only

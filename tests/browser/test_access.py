@@ -52,7 +52,7 @@ def tab_to(page: Page, selector: str) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_serious(toy_url, visit, theme):
     page = visit(f"{toy_url}?__theme={theme}")
-    for summary in page.locator(".g-view summary").all():
+    for summary in page.locator(".g-view summary:visible").all():
         summary.click()
     page.locator(".g-tour-open").click()
     page.locator(".g-strip .g-tok").nth(3).hover()
@@ -129,7 +129,7 @@ def test_a_reader_of_the_screen_hears_of_each_round_at_most_once(toy_url, visit)
 def test_reduced_motion_leaves_nothing_in_motion(toy_url, visit):
     page = visit(toy_url)
     page.locator(".g-tour-open").click()
-    page.get_by_role("button", name="Next").click()
+    page.get_by_role("button", name="Next", exact=True).click()
     expect(page.locator(".g-race.g-toured")).to_be_in_viewport()
     page.fill("#g-question textarea", "Something else")  # greys the results
     page.wait_for_timeout(50)

@@ -386,7 +386,9 @@ def test_the_exported_trace_opens_to_the_same_page(toy_url, visit, tmp_path):
 
 def test_modes_decode_one_lane(toy_url, visit):
     page = visit(toy_url)
-    page.get_by_label("Token by token (AR)").check()
+    for control, name in (("Decode with", "Token by token"), ("Beside it", "Nothing")):
+        page.get_by_label(control).click()
+        page.get_by_role("option", name=name, exact=True).click()
     ask(page, "Plain words")
     finished(page)
     assert strips(page) == ["Plain words"]

@@ -21,7 +21,7 @@ from glance.heads.config import HeadConfig
 from glance.targets.base import Request, Target
 from glance.types import CandidateTree, Prompt
 from glance.verify import Verified, Verifier
-from tests.tiny_models import VOCAB, prompt, target
+from tests.tiny_models import MROPE, VOCAB, prompt, target
 
 MAX_NEW = 72
 DRAFTERS = (
@@ -197,3 +197,51 @@ def check(
     assert rows.shape == expected.logits.shape
     assert (rows - expected.logits).abs().max() < bound
     return result
+
+
+def check_another_image(family: str, name: str) -> None:
+    """Assert that other pixels under the same words give other logits and their own answer."""
+    tiny = target(family, torch.float64)
+    ask, other = prompt(family, 0, torch.float64), prompt(family, 1, torch.float64)
+    pixels = {"pixel_values": other.model_inputs["pixel_values"]}
+    swapped = replace(ask, model_inputs={**ask.model_inputs, **pixels})
+    with torch.inference_mode():
+        first, second = (tiny.prefill(p)[1] for p in (ask, swapped))
+    assert (first - second).abs().max() > 0.01
+    config = DecodeConfig(max_new_tokens=40)
+    expected = reference_ids(tiny, swapped, config)
+    assert expected != list(reference(family, torch.float64, "sdpa").ids[:40])
+    draft = drafter(name, family, torch.float64, answer=expected)
+    assert list(Decoder(tiny, draft, config).generate(swapped).ids) == expected
+
+
+def check_interleaved(family: str) -> None:
+    """Assert that two requests, a round of each in turn, get the answers that each gets alone."""
+    tiny = target(family)
+    asks = [prompt(family, seed) for seed in (0, 1)]
+    config = DecodeConfig(max_new_tokens=48)
+    expected = [reference_ids(tiny, ask, config) for ask in asks]
+    assert expected[0] != expected[1]
+    if family in MROPE:
+        # what a stranger's prefill leaves on the model must not matter, nor be touched
+        tiny.model.model.rope_deltas = torch.tensor([[12345]])
+    shared = drafter("glance", family)  # one drafter, two requests
+    streams = [
+        Decoder(tiny, shared, config).stream(asks[0]),
+        Decoder(tiny, None, config).stream(asks[1]),
+    ]
+    got: list[list[int]] = [[], []]
+    going = [0, 1]
+    while going:
+        for user in list(going):
+            line = next(streams[user], None)
+            if line is None:
+                going.remove(user)
+            elif line["kind"] == "prefill":
+                got[user].append(line["root"]["id"])
+            elif line["kind"] == "commit":
+                got[user] += [token["id"] for token in line["tokens"]]
+    assert got == expected
+    if family in MROPE:
+        assert tiny.model.model.rope_deltas.item() == 12345
+        tiny.model.model.rope_deltas = None

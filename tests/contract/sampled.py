@@ -259,7 +259,7 @@ class Rounds:
         decoder = Decoder(target(), self.drafter, self.config, verifier=verifier)
         with (
             patch("glance.decode.Sampler", lambda _temperature, _seed: script),
-            patch("glance.decode.accept", script.accept),
+            patch("glance.rounds.accept", script.accept),
         ):
             try:
                 decoder.generate(prompt())

@@ -33,6 +33,7 @@ TORCH_FREE = (
     "probes",
     "report",
     "report_bars",
+    "targets.catalog",
 )
 
 

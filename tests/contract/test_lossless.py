@@ -22,6 +22,8 @@ from tests.contract.lossless import (
     Recorder,
     SlotPositions,
     check,
+    check_another_image,
+    check_interleaved,
     drafter,
     reference,
 )
@@ -167,54 +169,12 @@ def test_stop_ids_end_the_answer_in_every_lane():
 @pytest.mark.parametrize("name", ["ar", "glance", "noisy"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_another_image_gives_other_logits_and_its_own_answer(family, name):
-    tiny = target(family, torch.float64)
-    ask, other = prompt(family, 0, torch.float64), prompt(family, 1, torch.float64)
-    swapped = type(ask)(
-        ask.input_ids,
-        {**ask.model_inputs, "pixel_values": other.model_inputs["pixel_values"]},
-        ask.question,
-        ask.image_tokens,
-    )
-    with torch.inference_mode():
-        first, second = (tiny.prefill(p)[1] for p in (ask, swapped))
-    assert (first - second).abs().max() > 0.01
-    config = DecodeConfig(max_new_tokens=40)
-    expected = reference_ids(tiny, swapped, config)
-    assert expected != list(reference(family, torch.float64, "sdpa").ids[:40])
-    draft = drafter(name, family, torch.float64, answer=expected)
-    assert list(Decoder(tiny, draft, config).generate(swapped).ids) == expected
+    check_another_image(family, name)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_two_interleaved_requests_get_their_solo_answers(family):
-    tiny = target(family)
-    asks = [prompt(family, seed) for seed in (0, 1)]
-    config = DecodeConfig(max_new_tokens=48)
-    expected = [reference_ids(tiny, ask, config) for ask in asks]
-    assert expected[0] != expected[1]
-    if family in MROPE:
-        # what a stranger's prefill leaves on the model must not matter, nor be touched
-        tiny.model.model.rope_deltas = torch.tensor([[12345]])
-    shared = drafter("glance", family)  # one drafter, two requests
-    streams = [
-        Decoder(tiny, shared, config).stream(asks[0]),
-        Decoder(tiny, None, config).stream(asks[1]),
-    ]
-    got: list[list[int]] = [[], []]
-    going = [0, 1]
-    while going:
-        for user in list(going):
-            line = next(streams[user], None)
-            if line is None:
-                going.remove(user)
-            elif line["kind"] == "prefill":
-                got[user].append(line["root"]["id"])
-            elif line["kind"] == "commit":
-                got[user] += [token["id"] for token in line["tokens"]]
-    assert got == expected
-    if family in MROPE:
-        assert tiny.model.model.rope_deltas.item() == 12345
-        tiny.model.model.rope_deltas = None
+    check_interleaved(family)
 
 
 def test_two_threads_on_one_model_get_their_solo_answers():

@@ -1,15 +1,17 @@
 """What the decoder takes for granted of every target."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from glance.targets.base import conversation
+from glance.targets.base import BEFORE_DEEPSTACK, LAYER_OUTPUT, conversation, kinds_of_layers
 from glance.targets.load import TargetError, find_family, load_target, make_target
 from glance.types import INPUT, Prompt, PromptError
-from tests.tiny_models import FAMILIES, IMAGE, MROPE, PlainTokenizer, config, prompt, target
+from tests.tiny_models import ALL, IMAGE, MROPE, PlainTokenizer, config, prompt, target
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ALL)
 @torch.inference_mode()
 def test_taps_are_the_outputs_of_their_layers(family):
     tiny, ask = target(family), prompt(family)
@@ -35,7 +37,7 @@ def test_taps_are_the_outputs_of_their_layers(family):
     assert torch.allclose(tiny.final_norm(step[:, 2]), out.hidden_states[-1][0], atol=1e-6)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ALL)
 @torch.inference_mode()
 def test_the_input_tap_is_the_embedding_with_the_image_in_place(family):
     tiny, ask = target(family), prompt(family)
@@ -59,7 +61,7 @@ def _hooks(tiny):
     return [[*layer._forward_hooks, *layer._forward_pre_hooks] for layer in layers]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ALL)
 def test_no_hook_is_left_behind(family):
     tiny, ask = target(family), prompt(family)
     before = _hooks(tiny)  # transformers may keep hooks of its own
@@ -71,7 +73,7 @@ def test_no_hook_is_left_behind(family):
     assert _hooks(tiny) == before
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ALL)
 @torch.inference_mode()
 def test_head_and_embedding_are_the_targets(family):
     tiny, ask = target(family), prompt(family)
@@ -128,8 +130,12 @@ def test_prompts_that_do_not_fit_are_refused_in_words():
 def test_hybrids_are_refused_by_name():
     with pytest.raises(TargetError, match=r"Qwen3\.5 mixes recurrent layers"):
         find_family("qwen3_5")
-    with pytest.raises(TargetError, match=r"gemma3.*not supported"):
-        find_family("gemma3")
+    with pytest.raises(TargetError, match=r"Gemma 3n shares keys and values between layers"):
+        find_family("gemma3n")
+    with pytest.raises(TargetError, match=r"code from the hub, which is never run.*-hf"):
+        find_family("internvl_chat")
+    with pytest.raises(TargetError, match=r"'blip-2' are not supported; known are qwen3_vl,"):
+        find_family("blip-2")
 
 
 def test_layers_that_keep_more_than_keys_and_values_are_refused():
@@ -141,6 +147,33 @@ def test_layers_that_keep_more_than_keys_and_values_are_refused():
             make_target("x", tiny.model, tokenizer=PlainTokenizer())
     finally:
         text.layer_types = None
+
+
+def test_a_window_over_all_layers_is_seen_without_a_list_of_kinds():
+    text = SimpleNamespace(sliding_window=4096)  # as Mistral's configs have it
+    assert kinds_of_layers(text) == {"sliding_attention"}
+    text.sliding_window = None
+    assert kinds_of_layers(text) == {"full_attention"}
+
+
+@pytest.mark.parametrize("family", ALL)
+@torch.inference_mode()
+def test_taps_stand_where_the_adapter_says(family):
+    """At what the layer returns, which is what the next one gets; but for DeepStack's addition."""
+    tiny, ask = target(family), prompt(family)
+    entered: list[torch.Tensor] = []
+    after = tiny.family.text_layers(tiny.model)[1]
+    hook = after.register_forward_pre_hook(lambda _module, args: entered.append(args[0][0]))
+    _, _, features = tiny.prefill(ask, taps=(0,))
+    hook.remove()
+    added = (entered[0] - features[:, 0]).abs().amax(-1) > 0
+    image = ask.input_ids[0] == IMAGE
+    if family.startswith("qwen3_vl"):
+        assert tiny.family.tap_point == BEFORE_DEEPSTACK
+        assert torch.equal(added, image)
+    else:
+        assert tiny.family.tap_point == LAYER_OUTPUT
+        assert not added.any()
 
 
 def test_attention_that_takes_no_tree_mask_is_refused():
@@ -163,4 +196,4 @@ def test_a_folder_without_a_model_is_refused(tmp_path):
 
 
 def test_configs_are_the_families_own():
-    assert [config(family).model_type for family in FAMILIES] == list(FAMILIES)
+    assert [config(family).model_type for family in ALL] == list(ALL)

@@ -31,7 +31,7 @@ from glance.trace import read_trace
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = (
     "ask", "replay", "audit", "bench", "report", "growth", "record", "law", "probe", "eval",
-    "train", "render",
+    "train", "render", "data",
 )  # fmt: skip
 
 
@@ -636,7 +636,7 @@ def test_train_hands_its_options_on(
     assert main(["train", "head", "--target", "runs/target/model", *options]) == 0
     assert calls == [
         (tmp_path, 7.0, True, "cpu"),
-        (("glance",), "runs/target/model", tmp_path, 7.0, True, "cpu", None),
+        (("glance",), "runs/target/model", tmp_path, 7.0, True, "cpu", None, None),
     ]
     assert main(["train", "head", "--drafter", "eagle2", *options]) == 0
     assert calls[-1][0] == ("eagle2",)

@@ -49,6 +49,13 @@ def test_what_counts_as_a_near_tie_depends_on_the_dtype(margin, dtype, state):
     assert found["state"] == state
 
 
+@pytest.mark.parametrize(("bound", "state"), [(0.3, "near_tie"), (0.1, "mismatch")])
+def test_a_measured_bound_goes_before_that_of_the_dtype(bound, state):
+    left, right = tokens(1, 2, margin=0.4), tokens(1, 3, margin=0.4)
+    assert compare(left, right, "bfloat16")["state"] == "near_tie"
+    assert compare(left, right, "bfloat16", bound)["state"] == state
+
+
 def test_a_token_that_was_no_second_choice_is_a_mismatch():
     left = tokens(1, 2, margin=1e-5, second=3)
     assert compare(left, tokens(1, 3), "float32")["state"] == "near_tie"

@@ -152,15 +152,66 @@ def test_a_published_eagle3_head_is_read(tmp_path: Path) -> None:
         assert torch.equal(tensor, weights[name])
 
 
-def test_the_speculators_layout_is_read(tmp_path: Path) -> None:
+def published_speculators() -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The same head as vLLM's speculators write it."""
     raw, weights = published3()
-    outer = {"architectures": ["Eagle3Speculator"], "draft_vocab_size": DRAFT}
-    inner = {k: v for k, v in raw.items() if k not in outer}
+    outer = {
+        "architectures": ["Eagle3Speculator"],
+        "speculators_model_type": "eagle3",
+        "draft_vocab_size": DRAFT,
+        "norm_before_residual": True,
+        "target_hidden_size": None,
+        "eagle_aux_hidden_state_layer_ids": [2, 5, 8],
+    }
+    inner = {k: v for k, v in raw.items() if k not in outer} | {"architectures": None}
     renamed = {k.replace("midlayer.", "layers.0."): v for k, v in weights.items()}
     renamed["embed_tokens.weight"] = torch.randn(V, D)
-    nested = {**outer, "transformer_layer_config": inner}
-    head = read_eagle3(put(tmp_path, nested, renamed), M)
-    assert torch.equal(head.midlayer.hidden_norm.weight, weights["midlayer.hidden_norm.weight"])
+    return {**outer, "transformer_layer_config": inner}, renamed
+
+
+def test_the_speculators_layout_is_read(tmp_path: Path) -> None:
+    raw, weights = published_speculators()
+    head = read_eagle3(put(tmp_path, raw, weights), M)
+    assert torch.equal(head.midlayer.hidden_norm.weight, weights["layers.0.hidden_norm.weight"])
+    assert head.config.target_layer_ids == (1, 4, 7)  # theirs count from one
+    raw.pop("eagle_aux_hidden_state_layer_ids")
+    assert read_eagle3(put(tmp_path, raw, weights), M).config.target_layer_ids == (1, 5, 8)
+
+
+def test_the_first_residual_is_the_normed_state_where_speculators_say_so(tmp_path: Path) -> None:
+    raw, weights = published_speculators()
+    zeroed = {k: torch.zeros_like(v) if "proj" in k else v for k, v in weights.items()}
+    embeds, states = torch.randn(2, 1, 3, D)
+    for normed in (True, False):
+        raw["norm_before_residual"] = normed
+        layer = read_eagle3(put(tmp_path, raw, zeroed), M).midlayer
+        found = layer(embeds, states, (torch.ones(3, 8), torch.zeros(3, 8)), lambda q, _k, _v: q)
+        assert torch.equal(found, layer.hidden_norm(states) if normed else states)
+
+
+def test_the_angelslim_layout_is_read(tmp_path: Path) -> None:
+    raw, weights = published3()
+    raw |= {
+        "architectures": ["Eagle3LlamaForCausalLM"],
+        "modal_type": "VLM",
+        "image_token_id": 7,
+        "tie_word_embeddings": True,
+        "rope_scaling": {
+            "type": "default",
+            "rope_type": "default",
+            "mrope_interleaved": True,
+            "mrope_section": [2, 1, 1],
+        },
+    }
+    weights["embed_tokens.weight"] = torch.randn(V, D)
+    c = read_eagle3(put(tmp_path, raw, weights), M).config
+    assert (c.mrope_section, c.mrope_interleaved) == ((2, 1, 1), True)
+
+
+def test_layers_named_in_eagle_config_count_from_zero(tmp_path: Path) -> None:
+    raw, weights = published3()
+    raw["eagle_config"] = {"eagle_aux_hidden_state_layer_ids": [3, 6, 9]}
+    assert read_eagle3(put(tmp_path, raw, weights), M).config.target_layer_ids == (3, 6, 9)
 
 
 @pytest.mark.parametrize("given", [True, False])
@@ -243,6 +294,8 @@ def test_other_heads_are_not_taken_for_eagle2(tmp_path: Path, change, words: str
     [
         (having(architectures=["MedusaModel"]), "not an EAGLE-3 head: architectures"),
         (having(fc_norm=True, norm_output=True), "fc_norm and norm_output"),
+        (having(norm_before_fc=True), "norm_before_fc"),
+        (having(eagle_aux_hidden_state_layer_ids=[2, 6, 9]), "from zero in others"),
         (having(target_hidden_size=32), "another width"),
         (having(rope_scaling={"rope_type": "llama3"}), "EAGLE-3 heads with scaled"),
         (having(rope_scaling={"mrope_section": [4, 4, 4]}), "mrope_section"),
@@ -285,7 +338,10 @@ def test_weights_in_a_pickle_are_not_read(tmp_path: Path) -> None:
     raw, weights = published2()
     put(tmp_path, raw, weights)
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
-    with pytest.raises(HeadError, match=r"model\.safetensors"):
+    with pytest.raises(HeadError, match=r"are a pickle \(pytorch_model\.bin\).*safetensors first"):
+        read_eagle2(tmp_path, M)
+    (tmp_path / "pytorch_model.bin").unlink()
+    with pytest.raises(HeadError, match=r"no model\.safetensors, and pickles are never read"):
         read_eagle2(tmp_path, M)
 
 

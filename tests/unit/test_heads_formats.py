@@ -95,6 +95,22 @@ def test_round_trip_in_bfloat16_rounds_once(tmp_path: Path) -> None:
         assert torch.equal(tensor, head.state_dict()[name].bfloat16().float())
 
 
+@pytest.mark.parametrize(
+    "rope",
+    [
+        {"rope_theta": 1e6, "rope_scaling": None},
+        {"rope_parameters": {"rope_type": "default", "rope_theta": 1e6}},
+    ],
+)
+def test_rotary_entries_are_found_under_both_names(folder: Path, rope: dict[str, Any]) -> None:
+    def change(raw: dict[str, Any]) -> None:
+        raw.pop("rope_theta")
+        raw.update(rope)
+
+    edit_config(folder, change)
+    assert read_head(folder).config.rope_theta == 1e6
+
+
 def test_a_published_config_without_a_target_hash_is_read(folder: Path) -> None:
     edit_config(folder, lambda raw: raw.pop("target_revision"))
     assert read_head(folder).config.target_revision == ""

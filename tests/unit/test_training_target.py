@@ -12,11 +12,11 @@ from torch import nn
 
 from glance.evaluate import character_errors, normalise
 from glance.targets import embedded
+from glance.together import agree, run_together
 from glance.training import target as training
 from glance.training.optimizer import MuonAdamW
 from glance.training.pages import CLASSES, SLOTS, Sampler, encode, render
 from glance.training.sequences import build, image_positions, pixel_rows
-from glance.training.together import agree, run_together
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def _step_together(rank: int, _count: int, folder: Path) -> None:
     model = nn.Linear(3, 2)
     optimizer = MuonAdamW([list(model.parameters())], layers=[])
     rate, _ = agree(0.1 * (rank + 1), 0.0)
-    optimizer.step(model(torch.full((4, 3), float(rank + 1))).square().mean(), [rate])
+    optimizer.step([model(torch.full((4, 3), float(rank + 1))).square().mean()], [rate])
     save_file(
         {"weight": model.weight.detach(), "rate": torch.tensor([rate])},
         folder / f"{rank}.safetensors",
@@ -176,7 +176,7 @@ def test_averaged_gradients_are_those_of_the_joint_batch(tmp_path) -> None:
     model = nn.Linear(3, 2)
     optimizer = MuonAdamW([list(model.parameters())], layers=[])
     joint = torch.cat([torch.full((4, 3), 1.0), torch.full((4, 3), 2.0)])
-    optimizer.step(model(joint).square().mean(), [0.1])
+    optimizer.step([model(joint).square().mean()], [0.1])
     shared = load_file(tmp_path / "0.safetensors")["weight"]
     torch.testing.assert_close(shared, model.weight.detach(), atol=1e-6, rtol=0)
 

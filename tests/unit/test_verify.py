@@ -9,7 +9,7 @@ import torch
 from glance.drafters.toy import RandomDrafter
 from glance.tree import build, rank_offsets, visibility
 from glance.types import CandidateTree
-from glance.verify import Verifier, tree_mask
+from glance.verify import Verifier, tree_mask, within_window
 from tests.tiny_models import FAMILIES, VOCAB, prompt, target
 
 TREE = CandidateTree(
@@ -53,6 +53,20 @@ def test_eager_gets_an_additive_mask(dtype):
     inside = mask[0, 0, :, 3:].float()
     assert (inside[torch.from_numpy(SEEN)] == 0).all()
     assert (inside[~torch.from_numpy(SEEN)] < -1e30).all()
+
+
+def test_a_window_counts_places_not_slots():
+    depths, committed, window = torch.tensor(TREE.depths), 4, 3
+    near = within_window(depths, committed, window)
+    places = [0, 1, 2, 3, *(committed + depth for depth in TREE.depths)]
+    for row, place in enumerate(places[committed:]):
+        for slot, other in enumerate(places):
+            assert near[row, slot] == (other > place - window)
+    mask = tree_mask(torch.from_numpy(SEEN), committed, "sdpa", torch.float32, near)[0, 0]
+    # the root and two before it; the same for a node of depth one, moved on by one
+    assert mask[0].nonzero().flatten().tolist() == [2, 3, 4]
+    assert mask[2].nonzero().flatten().tolist() == [3, 4, 6]
+    assert mask[4].nonzero().flatten().tolist() == [4, 6, 8]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,4 +1,4 @@
-"""Qwen2.5-VL and Qwen3-VL: positions on three axes, moved by the image's grid."""
+"""Positions on three axes, moved by each image's grid: what the Qwen-VL generations share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from glance.targets.base import FULL
 from glance.targets.positions import mrope_positions
 from glance.types import Prompt
 
@@ -15,15 +16,17 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-class QwenVL:
-    """Adapter for both generations; they differ in how the axes share a head, not in positions."""
+class MRope:
+    """Base of their adapters; they differ in how the axes share a head, not in positions."""
+
+    layer_kinds = frozenset({FULL})
 
     def text_layers(self, model: Any) -> Sequence[torch.nn.Module]:
         """The decoder layers of the language model."""
         return model.model.language_model.layers
 
     def prompt_positions(self, model: Any, prompt: Prompt) -> tuple[Tensor, int]:
-        """[3, 1, n] from the image grids. Asks the model, and leaves its own state alone."""
+        """[3, 1, n] from the grids of all images. Leaves the model's own position state alone."""
         positions, delta = model.model.get_rope_index(
             prompt.input_ids,
             mm_token_type_ids=prompt.model_inputs["mm_token_type_ids"],
@@ -46,3 +49,16 @@ class QwenVL:
             image.resize((columns * patch, rows * patch))
             for image, (_, rows, columns) in zip(images, grids, strict=True)
         )
+
+    def most_pixels(self, processor: Any) -> int:
+        """Larger images are scaled down to this many pixels, in their own shape."""
+        return processor.image_processor.size["longest_edge"]
+
+    def limit_pixels(self, processor: Any, most: int) -> bool:
+        """Scale images down further than the processor's own limit."""
+        size = processor.image_processor.size  # in pixels, whatever the names of its two edges
+        processor.image_processor.size = type(size)(
+            shortest_edge=min(size["shortest_edge"], most),
+            longest_edge=min(size["longest_edge"], most),
+        )
+        return True

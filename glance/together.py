@@ -1,16 +1,41 @@
-"""Training in several processes: each takes batches of its own, gradients are averaged.
+"""Work in several processes: each takes a share of it, gradients are averaged, results merged.
 
 On a CPU two processes of one thread keep two cores busy where one of two threads does not: a third
 more rows a second (docs/log.md). Without a process group every function here does nothing.
 """
 
+import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, distributed, multiprocessing
+
+T = TypeVar("T")
+
+PATIENCE = timedelta(hours=6)  # that one process waits for the others' answers
+
+
+@contextmanager
+def joined() -> Iterator[None]:
+    """Join the processes that `accelerate launch` or torchrun has started, if it has."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield
+        return
+    distributed.init_process_group(timeout=PATIENCE)  # gloo between CPUs, NCCL between GPUs
+    try:
+        yield
+    finally:
+        distributed.destroy_process_group()
+
+
+def own_device(device: str) -> str:
+    """The graphics card of this process, where "cuda" is asked for and there are several."""
+    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if device == "cuda" else device
 
 
 def run_together(count: int, work: Callable[..., None], *args: Any) -> None:
@@ -36,6 +61,36 @@ def _join(rank: int, count: int, meeting: str, work: Callable[..., None], args: 
 def is_first() -> bool:
     """Whether this is the process that speaks, saves and writes."""
     return not distributed.is_initialized() or distributed.get_rank() == 0
+
+
+def processes() -> int:
+    """How many there are."""
+    return distributed.get_world_size() if distributed.is_initialized() else 1
+
+
+def share(items: Sequence[T]) -> Sequence[T]:
+    """This process's part: every n-th of the items, from another one on in each."""
+    return items[distributed.get_rank() :: processes()] if distributed.is_initialized() else items
+
+
+def merged(own: Sequence[T]) -> list[T]:
+    """The items of all processes in the order that they had before `share`, in each of them."""
+    parts = gathered(list(own))
+    return [parts[at % len(parts)][at // len(parts)] for at in range(sum(map(len, parts)))]
+
+
+def wait() -> None:
+    """Until all processes are here."""
+    gathered(None)
+
+
+def gathered(own: T) -> list[T]:
+    """What all processes have, in their order, in each of them."""
+    if not distributed.is_initialized():
+        return [own]
+    found: list[T] = [own] * processes()
+    distributed.all_gather_object(found, own)
+    return found
 
 
 def average_gradients(parameters: Iterable[Tensor]) -> None:

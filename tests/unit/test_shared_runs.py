@@ -1,0 +1,145 @@
+"""eval and bench on a data file: what two processes find together is what one finds.
+
+A model that says "a" and an engine that counts letters stand in for the real ones, which give a
+prompt the same answer wherever it is asked.
+
+Run: python -m pytest tests/unit/test_shared_runs.py
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from glance import bench, evaluate
+from glance.bench_lanes import Threads
+from glance.bench_rows import Measured
+from glance.cli.main import main
+from glance.documents.examples import Example, write_examples
+from glance.documents.sets import Item
+from glance.scores import Marked
+from glance.together import run_together
+
+LANES = ("bare", "ar", "generate", "oracle")
+TARGET = SimpleNamespace(
+    name="letters",
+    revision="abc",
+    dtype_name="float32",
+    prompt=lambda _image, question: question,
+)
+
+
+def data_file(folder: Path) -> Path:
+    """Three images, five questions of two tasks, of which one has no answer."""
+    examples = []
+    for number in range(3):
+        path = folder / f"{number}.png"
+        Image.new("RGB", (56, 56), "white").save(path)
+        asked = f"What is it{'?' * number}"
+        examples.append(Example(path, asked, "" if number == 2 else "a", "docvqa"))
+        if number:
+            examples.append(Example(path, f"How many{'?' * number}", "1", "own"))
+    write_examples(examples, folder / "own.jsonl")
+    return folder / "own.jsonl"
+
+
+def answer_item(_target: object, item: Item) -> list[Marked]:
+    return [
+        Marked(q.task, q.question, q.answer, "a", q.answer == "a", 0, ()) for q in item.questions
+    ]
+
+
+def run_task(
+    _target: object, _contenders: object, prompts: Iterable[Any], *_given: object, **_more: object
+) -> bench.TaskResult:
+    """One sample a prompt and lane; a process without a prompt chooses no threads."""
+    asked = list(prompts)
+    measured = [
+        Measured(
+            first_difference=None,
+            answer_tokens=len(text),
+            characters=len(text),
+            committed=(2, len(text)),
+            target_passes=2,
+            drafter_passes=1,
+            nodes=len(text),
+            decode_ms=float(len(text)),
+            end_to_end_ms=2.0 * len(text),
+            ms={},
+        )
+        for text in asked
+    ]
+    threads = {name: Threads(1, 2) for name in LANES} if asked else {}
+    return bench.TaskResult(dict.fromkeys(LANES, measured), threads, [])
+
+
+def run(_rank: int, count: int, folder: Path) -> None:
+    """Both commands in one of `count` processes; the first writes what all found."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("glance.targets.load.load_target", lambda *_given, **_more: TARGET)
+        patch.setattr(evaluate, "answer_item", answer_item)
+        patch.setattr(bench, "run_task", run_task)
+        data = ["--data", str(folder / "own.jsonl"), "--json"]
+        assert main(["eval", "target", *data, str(folder / f"eval-{count}.json")]) == 0
+        few = ["bench", "--force", "--drafters", "ar", "--n", "2"]
+        assert main([*few, *data, str(folder / f"bench-{count}.json")]) == 0
+
+
+def test_two_processes_find_what_one_finds(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data_file(tmp_path)
+    run(0, 1, tmp_path)
+    alone = capfd.readouterr()
+    run_together(2, run, tmp_path)
+    together = capfd.readouterr()
+    found = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*-?.json")}
+
+    one, two = found["eval-1"], found["eval-2"]
+    assert [marked["question"] for marked in one["answers"]] == [
+        "What is it",
+        "What is it?",
+        "How many?",
+        "How many??",
+    ]
+    assert {task: score["exact"] for task, score in one["tasks"].items()} == {
+        "docvqa": 1.0,
+        "own": 0.0,
+    }
+    assert "1 questions have no answer to mark by" in alone.err
+    for name in ("answers", "tasks", "slices", "items", "set"):
+        assert two[name] == one[name], name
+
+    one, two = found["bench-1"], found["bench-2"]
+    assert {(row["task"], row["n"]) for row in one["rows"]} == {("docvqa", 2), ("own", 2)}
+    # question by question: 10 and 11 letters of one task, 9 and 10 of the other
+    assert {row["answer_tokens_mean"] for row in one["rows"]} == {10.5, 9.5}
+    for name in ("rows", "means", "mismatches", "threads"):
+        assert two[name] == one[name], name
+    assert together.out.count("exact %") == alone.out.count("exact %") == 1  # one speaks
+
+
+def test_a_file_without_answers_cannot_be_marked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_examples([Example(tmp_path / "a.png", "What?", "", "own")], tmp_path / "own.jsonl")
+    assert main(["eval", "target", "--data", str(tmp_path / "own.jsonl")]) == 2
+    assert "has no answers to mark by" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["eval", "target", "--processes", "2"], "accelerate launch"),
+        (["bench", "--search"], "leave --data away"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    capsys: pytest.CaptureFixture[str], command: list[str], words: str
+) -> None:
+    assert main([*command, "--data", "own.jsonl"]) == 2
+    assert words in capsys.readouterr().err
