@@ -81,7 +81,8 @@ def test_a_token_stands_at_the_same_place_of_both_answers(toy_url, visit, width)
           const home = strip.getBoundingClientRect();
           return [...strip.querySelectorAll('.g-tok')].map((node) => {
             const box = node.getClientRects()[0];
-            return [Math.round(box.left - home.left), Math.round(box.top - home.top + strip.scrollTop)];
+            const down = box.top - home.top + strip.scrollTop;
+            return [Math.round(box.left - home.left), Math.round(down)];
           });
         })"""
     )

@@ -55,7 +55,7 @@ LANES = ["bare", "ar", "generate", "noisy", "oracle"]
 ROW = (
     "task drafter n tau tau_without_last chars_per_token chars_per_round "
     "target_passes drafter_passes nodes tokens rounds answer_tokens_mean ms_per_token "
-    "ms_per_token_e2e speedup speedup_e2e speedup_ci oracle_share shares"
+    "ms_per_token_e2e speedup speedup_e2e speedup_ci oracle_share shares uncertified"
 ).split()
 
 

@@ -644,7 +644,7 @@ def test_train_hands_its_options_on(
     assert calls[-1][0] == HEADS
     start = tmp_path / "head"
     assert main(["train", "head", "--out", str(tmp_path), "--start", str(start)]) == 0
-    assert calls[-1][-1] == start
+    assert calls[-1][-2:] == (start, None)
     said = capsys.readouterr().out
     for folder in (tmp_path / "model", *(tmp_path / name / "head" for name in HEADS)):
         assert str(folder) in said
