@@ -321,14 +321,7 @@ def _add_record(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     record.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to fill")
     _add_tasks(record)
-    drafters = [name for name in NAMES if name != PLAIN]
-    record.add_argument(
-        "--drafter",
-        choices=drafters,
-        default="glance",
-        metavar="NAME",
-        help=f"what decodes: {', '.join(drafters)} (default: glance)",
-    )
+    _add_drafter(record, "what decodes")
     _add_per_task(record)
     _add_decoding(record)
     _add_sampling(record)
@@ -364,14 +357,7 @@ def _add_probe(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     probe.add_argument("name", choices=PROBES, metavar="NAME", help=f"of {', '.join(PROBES)}")
     _add_tasks(probe)
-    drafters = [name for name in NAMES if name != PLAIN]
-    probe.add_argument(
-        "--drafter",
-        choices=drafters,
-        default="glance",
-        metavar="NAME",
-        help=f"what is probed: {', '.join(drafters)} (default: glance)",
-    )
+    _add_drafter(probe, "what is probed")
     _add_per_task(probe, default=100)
     probe.add_argument(
         "--budget",
@@ -588,6 +574,17 @@ def _add_data_file(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.jsonl",
         help="ask the questions of this file, as the command data writes them, not those of "
         "generated pages; processes started by `accelerate launch -m glance` share them",
+    )
+
+
+def _add_drafter(parser: argparse.ArgumentParser, role: str) -> None:
+    drafters = [name for name in NAMES if name != PLAIN]
+    parser.add_argument(
+        "--drafter",
+        choices=drafters,
+        default="glance",
+        metavar="NAME",
+        help=f"{role}: {', '.join(drafters)} (default: glance)",
     )
 
 

@@ -12,14 +12,19 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from glance.drafters.grown import Children, TreeShape
+from glance.drafters.grown import TreeShape
 from glance.drafters.presets import paper_shape
-from glance.drafters.rollout import LayerCache, best_children, causal, draft_tree
-from glance.heads.config import check_fits
+from glance.drafters.rollout import (
+    LayerCache,
+    RolloutDrafter,
+    causal,
+    check_continued,
+    draft_tree,
+)
 from glance.heads.eagle2 import Eagle2Head
 from glance.heads.formats_eagle import read_eagle2
 from glance.heads.llama_layer import Attend
-from glance.types import INPUT, CandidateTree
+from glance.types import CandidateTree
 
 if TYPE_CHECKING:
     from glance.targets.base import Target
@@ -34,7 +39,7 @@ class Eagle2State:
     cache: LayerCache
 
 
-class Eagle2Drafter:
+class Eagle2Drafter(RolloutDrafter):
     """Reads the target's last layer, and every input embedding, those of images included.
 
     Row t pairs feature t with the embedding at t+1, so the last row has the root token's.
@@ -45,15 +50,10 @@ class Eagle2Drafter:
 
     name = "eagle2"
 
+    head: Eagle2Head
+
     def __init__(self, head: Eagle2Head, target: Target, shape: TreeShape = SHAPE) -> None:
-        check_fits(head.config, target)
-        self.taps = (INPUT, target.num_layers - 1)
-        self.passes = shape.depth + 1
-        self.block_size = shape.depth + 2
-        self.revision = head.revision()
-        self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
-        self.target = target
-        self.shape = shape
+        super().__init__(head, target, shape)
 
     def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> Eagle2State:
         rows = len(prompt_ids) + 256  # a usual answer; the cache grows by itself
@@ -68,11 +68,9 @@ class Eagle2Drafter:
             RuntimeError: the features do not continue what the state has absorbed.
         """
         cache, start = state.cache, len(out) - 1
-        features = cache.check_continued(start, features)
+        features = check_continued(cache.length, start, features)
         new = features.shape[0]
-        root = self.target.embed(torch.tensor(out[-1:], device=features.device))
-        embeds = torch.cat((features[1:, 0], root))
-        states = self.target.final_norm(features[:, 1])
+        embeds, states = self._paired(out[-1], features)
         positions = torch.arange(start - new, start, device=features.device)
         attend = cache.attend(causal(start - new, new, features.device))
         hidden = self._rows(embeds[None], states[None], positions, attend)
@@ -86,9 +84,6 @@ class Eagle2Drafter:
     def _rows(self, embeds: Tensor, states: Tensor, positions: Tensor, attend: Attend) -> Tensor:
         rope = self.head.config.rope(positions[None], embeds.dtype)
         return self.head(embeds, states, rope, attend)
-
-    def _rank(self, hidden: Tensor) -> list[Children]:
-        return best_children(self.target.lm_head(hidden[0]), self.shape.width)
 
 
 def load_eagle2(target: Target, folder: Path, shape: TreeShape = SHAPE) -> Eagle2Drafter:

@@ -14,8 +14,14 @@ from torch import Tensor
 
 from glance.drafters.grown import Children, TreeShape
 from glance.drafters.presets import paper_shape
-from glance.drafters.rollout import LayerCache, best_children, causal, draft_tree
-from glance.heads.config import check_fits
+from glance.drafters.rollout import (
+    LayerCache,
+    RolloutDrafter,
+    best_children,
+    causal,
+    check_continued,
+    draft_tree,
+)
 from glance.heads.eagle3 import Eagle3Head
 from glance.heads.formats_eagle import read_eagle3
 from glance.heads.llama_layer import Attend
@@ -43,7 +49,7 @@ class Eagle3State:
         return torch.cat((self.positions[:, first : first + rows], later), dim=1)
 
 
-class Eagle3Drafter:
+class Eagle3Drafter(RolloutDrafter):
     """Row t pairs the target's taps at t with the embedding at t+1; guesses pair with guesses.
 
     Raises:
@@ -52,17 +58,12 @@ class Eagle3Drafter:
 
     name = "eagle3"
 
+    head: Eagle3Head
+
     def __init__(self, head: Eagle3Head, target: Target, shape: TreeShape = SHAPE) -> None:
-        c = head.config
-        check_fits(c, target)
-        self._sees = c.image_stream == "vision_embed"
-        self.taps = (INPUT, *c.target_layer_ids) if self._sees else c.target_layer_ids
-        self.passes = shape.depth + 1
-        self.block_size = shape.depth + 2
-        self.revision = head.revision()
-        self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
-        self.target = target
-        self.shape = shape
+        taps = head.config.target_layer_ids
+        self._sees = head.config.image_stream == "vision_embed"
+        super().__init__(head, target, shape, (INPUT, *taps) if self._sees else taps)
         self._token_ids = head.token_ids().tolist()
 
     def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> Eagle3State:
@@ -80,7 +81,7 @@ class Eagle3Drafter:
             RuntimeError: the features do not continue what the state has absorbed.
         """
         cache, start = state.cache, len(out) - 1
-        features = cache.check_continued(start, features)
+        features = check_continued(cache.length, start, features)
         new = features.shape[0]
         embeds = self.target.embed(torch.tensor(out[-new:], device=features.device))
         if self._sees:  # all but the root token have been through the target

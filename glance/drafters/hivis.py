@@ -13,14 +13,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from glance.drafters.grown import Children, TreeShape
+from glance.drafters.grown import TreeShape
 from glance.drafters.presets import paper_shape
-from glance.drafters.rollout import LayerCache, best_children, causal, draft_tree
-from glance.heads.config import check_fits
+from glance.drafters.rollout import (
+    LayerCache,
+    RolloutDrafter,
+    causal,
+    check_continued,
+    draft_tree,
+)
 from glance.heads.formats_hivis import read_hivis
 from glance.heads.hivis import HiViSHead, lay_out
 from glance.heads.llama_layer import Attend
-from glance.types import INPUT, CandidateTree, PromptError
+from glance.types import CandidateTree, PromptError
 
 if TYPE_CHECKING:
     from glance.targets.base import Target
@@ -37,7 +42,7 @@ class HiViSState:
     length: int = 0  # positions absorbed: more than the cache has rows
 
 
-class HiViSDrafter:
+class HiViSDrafter(RolloutDrafter):
     """Reads the target's last layer and its input embeddings, of text alone unless told otherwise.
 
     Positions are places in line or among the rows, whatever the target's are.
@@ -48,15 +53,10 @@ class HiViSDrafter:
 
     name = "hivis"
 
+    head: HiViSHead
+
     def __init__(self, head: HiViSHead, target: Target, shape: TreeShape = SHAPE) -> None:
-        check_fits(head.config, target)
-        self.taps = (INPUT, target.num_layers - 1)
-        self.passes = shape.depth + 1
-        self.block_size = shape.depth + 2
-        self.revision = head.revision()
-        self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
-        self.target = target
-        self.shape = shape
+        super().__init__(head, target, shape)
 
     def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> HiViSState:
         """Fresh state for one request.
@@ -81,12 +81,8 @@ class HiViSDrafter:
             RuntimeError: the features do not continue what the state has absorbed.
         """
         c, cache, start = self.head.config, state.cache, len(out) - 1
-        new = 0 if features is None else features.shape[0]
-        if features is None or state.length + new != start:
-            raise RuntimeError(f"{state.length} + {new} context positions, expected {start}")
-        root = self.target.embed(torch.tensor(out[-1:], device=features.device))
-        embeds = torch.cat((features[1:, 0], root))
-        states = self.target.final_norm(features[:, 1])
+        features = check_continued(state.length, start, features)
+        embeds, states = self._paired(out[-1], features)
         # Images are in the prompt and nowhere else.
         image = F.pad(state.image, (0, start - len(state.image)))
         layout = lay_out(image[state.length :], c)
@@ -108,9 +104,6 @@ class HiViSDrafter:
     ) -> Tensor:
         rope = self.head.config.rope(positions[None], embeds.dtype)
         return self.head(embeds, states, step, rope, attend)
-
-    def _rank(self, hidden: Tensor) -> list[Children]:
-        return best_children(self.target.lm_head(hidden[0]), self.shape.width)
 
 
 def load_hivis(target: Target, folder: Path, shape: TreeShape = SHAPE) -> HiViSDrafter:

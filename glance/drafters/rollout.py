@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from glance.drafters.grown import Children, TreeShape, grow
+from glance.heads.config import check_fits
 from glance.heads.llama_layer import Attend, SequentialConfig
-from glance.types import CandidateTree
+from glance.types import INPUT, CandidateTree
+
+if TYPE_CHECKING:
+    from glance.targets.base import Target
 
 
 @dataclass(slots=True)
@@ -30,17 +35,6 @@ class LayerCache:
         shape = (1, config.num_key_value_heads, rows, config.head_dim)
         keys = torch.empty(shape, device=device, dtype=dtype)
         return cls(keys, torch.empty_like(keys))
-
-    def check_continued(self, start: int, features: Tensor | None) -> Tensor:
-        """The features of the positions from here to `start`, the root token's.
-
-        Raises:
-            RuntimeError: they do not fill the gap.
-        """
-        new = 0 if features is None else features.shape[0]
-        if features is None or self.length + new != start:
-            raise RuntimeError(f"{self.length} + {new} context positions, expected {start}")
-        return features
 
     def attend(self, mask: Tensor) -> Attend:
         """Take in the rows of a pass, and let each see the rows that its mask allows.
@@ -66,6 +60,18 @@ class LayerCache:
         self.keys[:, :, self.length : end] = k
         self.values[:, :, self.length : end] = v
         self.length = end
+
+
+def check_continued(absorbed: int, start: int, features: Tensor | None) -> Tensor:
+    """The features of the positions from `absorbed` to `start`, the root token's.
+
+    Raises:
+        RuntimeError: they do not fill the gap.
+    """
+    new = 0 if features is None else features.shape[0]
+    if features is None or absorbed + new != start:
+        raise RuntimeError(f"{absorbed} + {new} context positions, expected {start}")
+    return features
 
 
 def causal(committed: int, rows: int, device: torch.device) -> Tensor:
@@ -118,3 +124,37 @@ def best_children(logits: Tensor, width: int) -> list[Children]:
     best = torch.topk(log_q, min(width, logits.shape[-1]), dim=-1)
     rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)
     return [Children(ids, values) for ids, values in rows]
+
+
+class RolloutDrafter:
+    """What drafters of one layer have in common: they read features and grow a tree by passes.
+
+    Raises:
+        HeadError: the head was made for another target.
+    """
+
+    head: Any  # the module of the kind
+
+    def __init__(
+        self,
+        head: Any,
+        target: Target,
+        shape: TreeShape,
+        taps: Sequence[int] | None = None,  # the input embeddings and the last layer by default
+    ) -> None:
+        check_fits(head.config, target)
+        self.taps = (INPUT, target.num_layers - 1) if taps is None else tuple(taps)
+        self.passes = shape.depth + 1
+        self.block_size = shape.depth + 2
+        self.revision = head.revision()
+        self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
+        self.target = target
+        self.shape = shape
+
+    def _paired(self, root: int, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Of new rows [m, 2, d]: the embedding after each, [m, d], and the state at it, [m, d]."""
+        embed = self.target.embed(torch.tensor([root], device=features.device))
+        return torch.cat((features[1:, 0], embed)), self.target.final_norm(features[:, 1])
+
+    def _rank(self, hidden: Tensor) -> list[Children]:
+        return best_children(self.target.lm_head(hidden[0]), self.shape.width)

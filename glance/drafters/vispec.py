@@ -12,14 +12,19 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from glance.drafters.grown import Children, TreeShape
+from glance.drafters.grown import TreeShape
 from glance.drafters.presets import paper_shape
-from glance.drafters.rollout import LayerCache, best_children, causal, draft_tree
-from glance.heads.config import check_fits
+from glance.drafters.rollout import (
+    LayerCache,
+    RolloutDrafter,
+    causal,
+    check_continued,
+    draft_tree,
+)
 from glance.heads.formats_vispec import read_vispec
 from glance.heads.llama_layer import Attend
 from glance.heads.vispec import Span, ViSpecHead, image_spans, lay_out
-from glance.types import INPUT, CandidateTree
+from glance.types import CandidateTree
 
 if TYPE_CHECKING:
     from glance.targets.base import Target
@@ -37,7 +42,7 @@ class ViSpecState:
     length: int = 0  # positions absorbed: more than the cache has rows
 
 
-class ViSpecDrafter:
+class ViSpecDrafter(RolloutDrafter):
     """Reads the target's last layer and its input embeddings, the images' among them.
 
     Positions are places in line, whatever the target's are.
@@ -48,15 +53,10 @@ class ViSpecDrafter:
 
     name = "vispec"
 
+    head: ViSpecHead
+
     def __init__(self, head: ViSpecHead, target: Target, shape: TreeShape = SHAPE) -> None:
-        check_fits(head.config, target)
-        self.taps = (INPUT, target.num_layers - 1)
-        self.passes = shape.depth + 1
-        self.block_size = shape.depth + 2
-        self.revision = head.revision()
-        self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
-        self.target = target
-        self.shape = shape
+        super().__init__(head, target, shape)
 
     def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> ViSpecState:
         c, target = self.head.config, self.target
@@ -78,14 +78,10 @@ class ViSpecDrafter:
             RuntimeError: the features do not continue what the state has absorbed.
         """
         cache, start = state.cache, len(out) - 1
-        new = 0 if features is None else features.shape[0]
-        if features is None or state.length + new != start:
-            raise RuntimeError(f"{state.length} + {new} context positions, expected {start}")
-        root = self.target.embed(torch.tensor(out[-1:], device=features.device))
-        embeds = torch.cat((features[1:, 0], root))
-        states = self.target.final_norm(features[:, 1])
+        features = check_continued(state.length, start, features)
+        embeds, states = self._paired(out[-1], features)
         if state.length == 0:  # the prompt: images are in it and nowhere else
-            layout = lay_out(new, state.spans, self.head.config.adaptor, features.device)
+            layout = lay_out(len(features), state.spans, self.head.config.adaptor, features.device)
             sight = self.head.see(embeds, state.spans)
             x = self.head.inputs(embeds, states[layout.places], layout, sight)
             places, state.vector = layout.places, sight.vectors[len(state.spans) - 1]
@@ -105,9 +101,6 @@ class ViSpecDrafter:
     def _layer(self, x: Tensor, places: Tensor, attend: Attend) -> Tensor:
         rope = self.head.config.rope(places[None], x.dtype)
         return self.head(x[None], rope, attend)
-
-    def _rank(self, hidden: Tensor) -> list[Children]:
-        return best_children(self.target.lm_head(hidden[0]), self.shape.width)
 
 
 def load_vispec(target: Target, folder: Path, shape: TreeShape = SHAPE) -> ViSpecDrafter:

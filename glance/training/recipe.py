@@ -14,6 +14,7 @@ from glance.targets.base import Target
 from glance.training.blocks import anchor_rows
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
+from glance.types import INPUT
 
 
 class Recipe(ABC):
@@ -71,6 +72,22 @@ class Recipe(ABC):
         Raises:
             HeadError: there is no such head.
         """
+
+
+class FeatureRecipe(Recipe):
+    """Of heads that pair the target's last feature with the embedding after it, as EAGLE-2 does."""
+
+    @classmethod
+    def taps(cls, target: Target) -> tuple[int, ...]:
+        return INPUT, target.num_layers - 1
+
+    def layers(self) -> Iterable[nn.Module]:
+        return self.head.layers
+
+    def sizes(self) -> dict[str, Any]:
+        """Those of a layer like the target's own, with keys and values for every head."""
+        sizes = layer_sizes(self.target)
+        return {**sizes, "num_key_value_heads": sizes["num_attention_heads"]}
 
 
 def drawn_question(record: Record, generator: torch.Generator) -> int:

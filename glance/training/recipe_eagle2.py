@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -11,31 +11,20 @@ from torch import Tensor, nn
 from glance.heads.eagle2 import Eagle2Head
 from glance.heads.formats_eagle import read_eagle2, write_eagle2
 from glance.heads.llama_layer import SequentialConfig
-from glance.targets.base import Target
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.eagle2 import eagle2_loss, guess, lessons, noisy
-from glance.training.recipe import Recipe, drawn_question, layer_sizes
-from glance.types import INPUT
+from glance.training.recipe import FeatureRecipe, drawn_question
 
 
-class Eagle2Recipe(Recipe):
+class Eagle2Recipe(FeatureRecipe):
     """One layer with full multi-head attention over embedding and last feature."""
 
     name = "eagle2"
     title = "EAGLE-2 head"
 
-    @classmethod
-    def taps(cls, target: Target) -> tuple[int, ...]:
-        return INPUT, target.num_layers - 1
-
     def build(self, corpus: Corpus) -> nn.Module:
-        sizes = layer_sizes(self.target)
-        sizes["num_key_value_heads"] = sizes["num_attention_heads"]
-        return Eagle2Head(SequentialConfig(**sizes))
-
-    def layers(self) -> Iterable[nn.Module]:
-        return self.head.layers
+        return Eagle2Head(SequentialConfig(**self.sizes()))
 
     def loss(self, records: Sequence[Record], answers: Answers) -> Tensor:
         return torch.stack([self._loss(record) for record in records]).mean()

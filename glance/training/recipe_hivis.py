@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -10,32 +10,21 @@ from torch import Tensor, nn
 
 from glance.heads.formats_hivis import read_hivis, write_hivis
 from glance.heads.hivis import HiViSConfig, HiViSHead, lay_out
-from glance.targets.base import Target
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.hivis import hivis_loss, trained_rows, unroll
-from glance.training.recipe import Recipe, drawn_question, layer_sizes
+from glance.training.recipe import FeatureRecipe, drawn_question
 from glance.training.streams import stream
-from glance.types import INPUT
 
 
-class HiViSRecipe(Recipe):
+class HiViSRecipe(FeatureRecipe):
     """EAGLE-2 without image rows, with a residual for every step."""
 
     name = "hivis"
     title = "HiViS-style head"
 
-    @classmethod
-    def taps(cls, target: Target) -> tuple[int, ...]:
-        return INPUT, target.num_layers - 1
-
     def build(self, corpus: Corpus) -> nn.Module:
-        sizes = layer_sizes(self.target)
-        sizes["num_key_value_heads"] = sizes["num_attention_heads"]
-        return HiViSHead(HiViSConfig(**sizes))
-
-    def layers(self) -> Iterable[nn.Module]:
-        return self.head.layers
+        return HiViSHead(HiViSConfig(**self.sizes()))
 
     def loss(self, records: Sequence[Record], answers: Answers) -> Tensor:
         return torch.stack([self._loss(record) for record in records]).mean()

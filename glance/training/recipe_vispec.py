@@ -11,17 +11,15 @@ from torch import Tensor, nn
 
 from glance.heads.formats_vispec import read_vispec, write_vispec
 from glance.heads.vispec import ViSpecConfig, ViSpecHead, image_spans, lay_out
-from glance.targets.base import Target
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.eagle2 import noisy
-from glance.training.recipe import Recipe, drawn_question, layer_sizes
+from glance.training.recipe import FeatureRecipe, drawn_question
 from glance.training.streams import stream
 from glance.training.vispec import first_loss, trained_rows, two_rollouts, vispec_loss
-from glance.types import INPUT
 
 
-class ViSpecRecipe(Recipe):
+class ViSpecRecipe(FeatureRecipe):
     """EAGLE-2 with one row an image and a global vector.
 
     The second stage has the question with the longest answer of every page, sampled, and the first
@@ -32,16 +30,10 @@ class ViSpecRecipe(Recipe):
     title = "ViSpec head"
     stages = ("rest", "sampled")
 
-    @classmethod
-    def taps(cls, target: Target) -> tuple[int, ...]:
-        return INPUT, target.num_layers - 1
-
     def build(self, corpus: Corpus) -> nn.Module:
-        sizes = layer_sizes(self.target)
-        sizes["num_key_value_heads"] = sizes["num_attention_heads"]
         first: Any = self.target.family.text_layers(self.target.model)[0]
         bias = first.self_attn.q_proj.bias is not None  # configs do not always say so
-        return ViSpecHead(ViSpecConfig(**sizes, attention_bias=bias))
+        return ViSpecHead(ViSpecConfig(**self.sizes(), attention_bias=bias))
 
     def layers(self) -> Iterable[nn.Module]:
         return self.head.layers, self.head.imadpt

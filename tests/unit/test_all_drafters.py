@@ -8,7 +8,6 @@ from pathlib import Path
 from shutil import rmtree
 
 import pytest
-import torch
 
 from glance.cli.main import main
 from glance.clock import FakeClock
@@ -25,27 +24,15 @@ from glance.heads.medusa import MedusaConfig, MedusaHead, write_medusa
 from glance.heads.vispec import ViSpecConfig, ViSpecHead
 from glance.profiling import measure_costs
 from glance.targets.base import Target
-from glance.targets.embedded import FIRST_CHARACTER, VOCABULARY, build_model, build_processor
-from glance.targets.load import make_target
 from tests.eagle_heads import drawn, eagle2_head, eagle3_head, sizes
+from tests.reading_target import reading_target
 
 DRAFTING = [name for name in NAMES if name != PLAIN]
 
 
 @pytest.fixture(scope="module")
 def tiny() -> Target:
-    """A target with random weights that reads pages and whose text varies."""
-    torch.manual_seed(0)
-    model = build_model(layers=3, width=64, vision_layers=1)
-    with torch.no_grad():
-        for weights in model.parameters():
-            if weights.dim() > 1:
-                weights.copy_(torch.randn_like(weights) * 1.5 / weights[0].numel() ** 0.5)
-        model.get_input_embeddings().weight.mul_(8.0)
-    head = torch.randn(VOCABULARY, 64) / 8
-    head[:FIRST_CHARACTER] = 0.0
-    model.lm_head.weight = torch.nn.Parameter(head)
-    return make_target("tiny", model, processor=build_processor())
+    return reading_target(layers=3)
 
 
 @pytest.fixture

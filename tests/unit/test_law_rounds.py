@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-import torch
 
 from glance.cli.main import main
 from glance.config import AUTO, DecodeConfig
@@ -22,9 +21,8 @@ from glance.law_rounds import LawError, groups, recorded
 from glance.record import record
 from glance.replay import lanes
 from glance.targets.base import Target
-from glance.targets.embedded import FIRST_CHARACTER, VOCABULARY, build_model, build_processor
-from glance.targets.load import make_target
 from glance.trace import Line, dumps, read_trace
+from tests.reading_target import reading_target
 
 ROOT = Path(__file__).resolve().parents[2]
 TASKS = ("docvqa", "textvqa", "caption")
@@ -129,18 +127,7 @@ def test_plain_decoding_alone_has_no_law() -> None:
 # --- the commands
 @pytest.fixture(scope="module")
 def tiny() -> Target:
-    """A target with random weights that reads pages and whose text varies."""
-    torch.manual_seed(0)
-    model = build_model(layers=2, width=64, vision_layers=1)
-    with torch.no_grad():
-        for weights in model.parameters():
-            if weights.dim() > 1:
-                weights.copy_(torch.randn_like(weights) * 1.5 / weights[0].numel() ** 0.5)
-        model.get_input_embeddings().weight.mul_(8.0)
-    head = torch.randn(VOCABULARY, 64) / 8
-    head[:FIRST_CHARACTER] = 0.0
-    model.lm_head.weight = torch.nn.Parameter(head)
-    return make_target("tiny", model, processor=build_processor())
+    return reading_target(layers=2)
 
 
 @pytest.fixture

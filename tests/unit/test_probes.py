@@ -46,16 +46,13 @@ from glance.probes.outcome import HOLDS, OPEN, REFUTED, STANDS, Estimate, Outcom
 from glance.probes.rounds import Round
 from glance.targets.base import Target
 from glance.targets.embedded import (
-    FIRST_CHARACTER,
     IMAGE,
     MASK,
     PAD,
     VOCABULARY,
-    build_model,
-    build_processor,
 )
-from glance.targets.load import make_target
 from glance.types import DraftBlock
+from tests.reading_target import reading_target
 
 TASKS = ("docvqa", "caption")
 TAPS = (0, 1)
@@ -63,18 +60,7 @@ TAPS = (0, 1)
 
 @cache
 def tiny() -> Target:
-    """A target with random weights that reads pages and whose text varies."""
-    torch.manual_seed(0)
-    model = build_model(layers=2, width=64, vision_layers=1)
-    with torch.no_grad():
-        for weights in model.parameters():
-            if weights.dim() > 1:
-                weights.copy_(torch.randn_like(weights) * 1.5 / weights[0].numel() ** 0.5)
-        model.get_input_embeddings().weight.mul_(8.0)
-    head = torch.randn(VOCABULARY, 64) / 8
-    head[:FIRST_CHARACTER] = 0.0
-    model.lm_head.weight = torch.nn.Parameter(head)
-    return make_target("tiny", model, processor=build_processor())
+    return reading_target(layers=2)
 
 
 @cache
