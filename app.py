@@ -13,6 +13,7 @@ with suppress(ImportError):
 
 from app.addresses import addresses
 from app.api import mcp_offered
+from app.by_name import PUBLIC_ONLY
 from app.headers import STRICT
 from app.host import Host
 from app.journal import to_stderr
@@ -30,7 +31,7 @@ if __name__ == "__main__":
         session.load()  # `spaces` takes the weights over when the page opens
     demo.launch(
         **launch_options(),
-        app_kwargs={"routes": addresses(session), "middleware": [STRICT]},
+        app_kwargs={"routes": addresses(session), "middleware": [STRICT, PUBLIC_ONLY]},
         mcp_server=mcp_offered(),
         prevent_thread_lock=True,
     )

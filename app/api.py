@@ -19,11 +19,15 @@ import gradio as gr
 from app.choices import options
 from app.session import DRAFTERS, LANES, MAX_RUNS, NO_DOCUMENT, Session, Update
 from app.settings import DEFAULTS, MAX_TOKENS, NO_LANE, Settings, SettingsError, chosen
+from app.zerogpu import on_zerogpu
 from glance.cli.run import summary
 from glance.config import MOST_NODES
 from glance.documents.intake import Document, DocumentError, load_document
 from glance.replay import lanes
 from glance.trace import Line
+
+#: the names of the events that are public
+ENDPOINTS = ("ask", "ask_stream")
 
 NO_MCP = (
     "The tool ask_document is not offered over MCP: that takes pip install 'gradio[mcp]'. "
@@ -63,7 +67,7 @@ def add_api(session: Session) -> None:
         compare: Any,
         node_budget: Any,
         max_tokens: Any,
-    ) -> dict[str, Any]:
+    ) -> Iterator[dict[str, Any] | None]:
         """Answer a question about a document image by speculative decoding, and check the answer.
 
         Args:
@@ -75,8 +79,13 @@ def add_api(session: Session) -> None:
             node_budget: the most candidate nodes of a round, 1 to 63.
             max_tokens: the most tokens of the answer, 1 to 512.
         """
+        lines: list[Line] = []
         found = updates(document, page, question, drafter, compare, node_budget, max_tokens)
-        return answered([line for update in found for line in update.lines])
+        with closing(found):
+            for each in found:
+                lines += each.lines
+                yield None  # only between two yields is it heard that the caller has left
+        yield answered(lines)
 
     def ask_stream(
         document: Any,
@@ -107,14 +116,15 @@ def add_api(session: Session) -> None:
             gr.Textbox(label="What to find out about the page, at most 2,000 characters"),
             gr.Number(1, precision=0, label="Page of a PDF or a TIFF, counted from 1"),
             gr.Radio(options(DRAFTERS), value=LANES[0], label="Who proposes tokens"),
-            gr.Checkbox(True, label="Decode token by token as well, and compare"),
+            # as on the page: there the second lane costs a visitor's daily GPU time too
+            gr.Checkbox(not on_zerogpu(), label="Decode token by token as well, and compare"),
             gr.Number(DEFAULTS.node_budget, precision=0, label=f"1 to {MOST_NODES}"),
             gr.Number(DEFAULTS.max_new_tokens, precision=0, label=f"1 to {MAX_TOKENS}"),
         ]
         answer = gr.JSON(label="Result")
         update = gr.JSON(label="Update")
-        events = (("ask", ask_document, answer), ("ask_stream", ask_stream, update))
-        for name, function, output in events:
+        events = ((ask_document, answer), (ask_stream, update))
+        for name, (function, output) in zip(ENDPOINTS, events, strict=True):
             gr.Button().click(
                 function,
                 inputs,

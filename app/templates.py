@@ -50,7 +50,7 @@ INTAKE = """
 <button type="button" class="g-button g-camera" hidden>Take a photo</button>
 <input type="file" accept="image/*" capture="environment" hidden>
 <p>Nothing is kept: a file is deleted as soon as it has been read, its pages are forgotten when you
-close this tab.</p>
+close this tab. The trace of a run, its words without the picture, is gone after ten minutes.</p>
 """
 
 TALK = """

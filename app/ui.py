@@ -33,6 +33,7 @@ from app.handlers import (
     tree_of,
 )
 from app.held import Held
+from app.models import model_list
 from app.preview import document_value
 from app.session import LANES, MAX_RUNS, TARGET, Session
 from app.settings import DEFAULTS
@@ -103,14 +104,22 @@ def build(session: Session, examples: tuple[Example, ...] | None = None) -> gr.B
                 with gr.Column(elem_classes=["g-card", "g-results"]):
                     region("answers", templates.ANSWERS)
         views = _round_views(start, summary)
+        gr.HTML(
+            html_template=templates.root("models", model_list()),
+            js_on_load=None,
+            apply_default_css=False,
+            elem_id="g-models",
+            elem_classes=["g-region", "g-card"],
+        )
         frame = [ask.message, channel, views.tree, views.prefix, views.entropy, views.summary]
         frame.append(views.tabs)
         running = _wire(session, examples, held, ask, views, frame)
         _keep_informed(session, held, ask, status, running)
         _forget_at_the_end(demo, held)
         add_api(session)
-    # of each quick event, a page read for instance, one at a time; runs have a limit of their own
-    return demo.queue(max_size=MAX_QUEUED, default_concurrency_limit=1)
+    # Of each quick event, a page read for instance, one at a time; runs have a limit of their own.
+    # Nothing that waits may be called past the queue.
+    return demo.queue(max_size=MAX_QUEUED, default_concurrency_limit=1, api_open=False)
 
 
 def _ask_column(

@@ -22,8 +22,10 @@ from glance.documents.dataset import one_a_page
 from glance.documents.examples import Example
 from glance.documents.intake import load_document
 from glance.drafters.base import Drafter
+from glance.drafters.load import PLAIN
 from glance.lane import TextStream
 from glance.profiling import measure_costs
+from glance.replay import lanes
 from glance.targets.base import Target
 from glance.together import gathered, merged
 from glance.types import Prompt
@@ -91,12 +93,18 @@ def run_task(
     timed = make_lanes(target, contenders, config, clock)
     short = replace(config, max_new_tokens=min(PROBE_TOKENS, config.max_new_tokens))
     plain = Decoder(target, None, config)
+    swap = target.certificate.swap if target.certificate else None
     result = TaskResult({name: [] for name in timed}, {}, [])
     before = torch.get_num_threads()
     try:
         for number, prompt in enumerate(prompts):
             progress(f"prompt {number + 1}: the reference")  # it warms up what is shared, too
-            answer = plain.generate(prompt).ids
+            reference = lanes(list(plain.stream(prompt)))[PLAIN]
+            answer = reference.ids
+            best_two = [
+                ([token_id for token_id, _, _ in token["top"][:2]], token["margin"])
+                for token in reference.tokens
+            ]
             if not result.threads:
                 probes = make_lanes(target, contenders, short, clock)
                 known = answer[: short.max_new_tokens]
@@ -106,9 +114,9 @@ def run_task(
                 one_call = result.threads[GENERATE]  # has one count for both phases
                 result.threads[GENERATE] = replace(one_call, prefill=one_call.decode)
             samples = take_turns(timed, prompt, answer, result.threads, number, progress)
-            added = characters(target, answer)
             for name, own in samples.items():
-                result.lanes[name].append(medians(own, answer, added))
+                added = characters(target, own[0].ids)
+                result.lanes[name].append(medians(own, answer, added, best_two, swap))
             if widened:
                 result.widths.append(replay_answer(target, widened, prompt, answer, widths))
     finally:

@@ -35,7 +35,7 @@ def matched(results: Results) -> list[Matched]:
         if {OURS, THEIRS} <= set(lanes)
     }
     every = [pair for own in pairs.values() for pair in own]
-    if any(one.first_difference is not None for pair in every for one in pair):
+    if any(one.strays for pair in every for one in pair):
         return []
     groups = {task: own for task, own in {**pairs, POOLED: every}.items() if own}
     return [_ratio(task, own, number) for number, (task, own) in enumerate(groups.items())]

@@ -2,7 +2,9 @@
 
 Counts are those of `glance.metrics`. Times are medians over repeats, a prompt at a time, then
 summed over prompts; the prefill token is in no rate. A lane that gave another answer than plain
-decoding on any prompt has no figures: what a wrong answer costs is of no interest.
+decoding on any prompt has no figures: what a wrong answer costs is of no interest. In half
+precision an answer may part from plain decoding's at a near tie and be no worse: then times are
+compared for as many tokens as the lane committed.
 """
 
 from __future__ import annotations
@@ -58,11 +60,18 @@ class Measured:
     end_to_end_ms: float
     ms: Mapping[str, float]
     uncertified: int | None = None
+    margin: float | None = None  # plain decoding's top-2 logit gap at the first difference
+    near_tie: bool = False  # there, and one that rounding can swap: half precision only
+
+    @property
+    def strays(self) -> bool:
+        """Whether it left plain decoding's answer by more than rounding explains."""
+        return self.first_difference is not None and not self.near_tie
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One lane on one task. All figures are None where answers differ from plain decoding's."""
+    """One lane on one task. All figures are None where an answer strays from plain decoding's."""
 
     task: str
     drafter: str
@@ -111,25 +120,46 @@ class Mismatch:
     drafter: str
     prompt: int  # index within the task
     at: int  # token
+    margin: float | None  # plain decoding's top-2 logit gap there; None where it had ended
+    near_tie: bool
 
     def __str__(self) -> str:
         """One plain sentence."""
+        apart = "" if self.margin is None else f", its two best logits {self.margin:.2g} apart"
+        follows = "a near tie" if self.near_tie else "so no figures are given"
         return (
             f"{self.drafter} on {self.task}: the answer to prompt {self.prompt} differs from "
-            f"{PLAIN}'s at token {self.at}, so no figures are given."
+            f"{PLAIN}'s at token {self.at}{apart}, {follows}."
         )
 
 
 Results = Mapping[str, Mapping[str, Sequence[Measured]]]  # task -> lane -> one a prompt
 
 
-def medians(samples: Sequence[Sample], answer: Sequence[int], characters: int) -> Measured:
-    """The repeats of one lane on one prompt; `answer` is plain decoding's, and so its length."""
+def medians(
+    samples: Sequence[Sample],
+    answer: Sequence[int],  # plain decoding's
+    characters: int,
+    best_two: Sequence[tuple[Sequence[int], float]] = (),  # ids and logit gap, for each of them
+    swap: float | None = None,  # the largest gap that rounding can close, in half precision
+) -> Measured:
+    """The repeats of one lane on one prompt."""
     first = samples[0]
+    at: int | None = None
+    margin: float | None = None
+    near_tie = False
+    for ids in dict.fromkeys(one.ids for one in samples):
+        found = _difference(ids, answer)
+        if found is None or (at is not None and not near_tie):
+            continue
+        at, margin, near_tie = found, None, False
+        if at < len(best_two):
+            two, margin = best_two[at]
+            near_tie = swap is not None and margin <= swap and at < len(ids) and ids[at] in two
     return Measured(
-        first_difference=next(
-            (at for s in samples if (at := _difference(s.ids, answer)) is not None), None
-        ),
+        first_difference=at,
+        margin=margin,
+        near_tie=near_tie,
         answer_tokens=len(first.ids),
         characters=characters,
         committed=first.committed,
@@ -144,9 +174,18 @@ def medians(samples: Sequence[Sample], answer: Sequence[int], characters: int) -
 
 
 def mismatches(results: Results) -> list[Mismatch]:
-    """Every prompt on which a lane gave another answer."""
+    """Every prompt on which a lane gave another answer, near ties apart."""
+    return [one for one in _differences(results) if not one.near_tie]
+
+
+def near_ties(results: Results) -> list[Mismatch]:
+    """Every prompt on which a lane parted from plain decoding where rounding decides."""
+    return [one for one in _differences(results) if one.near_tie]
+
+
+def _differences(results: Results) -> list[Mismatch]:
     return [
-        Mismatch(task, drafter, number, one.first_difference)
+        Mismatch(task, drafter, number, one.first_difference, one.margin, one.near_tie)
         for task, lanes in results.items()
         for drafter, prompts in lanes.items()
         for number, one in enumerate(prompts)
@@ -242,7 +281,7 @@ def paired_bootstrap(
 ) -> np.ndarray:  # [draws]
     """Speed-ups on resampled prompts; both times of a prompt are always drawn together.
 
-    Both lanes commit the same tokens, so the ratio of summed times is that of ms a token.
+    Both times are for as many tokens, so the ratio of their sums is that of ms a token.
     """
     picks = np.random.default_rng([0, number]).integers(len(own), size=(draws, len(own)))
     return np.asarray(baseline)[picks].sum(axis=1) / np.asarray(own)[picks].sum(axis=1)
@@ -272,7 +311,7 @@ def _row(task: str, number: int, drafter: str, lanes: Mapping[str, Sequence[Meas
         for stage, ms in one.ms.items():
             spent[stage] = spent.get(stage, 0.0) + ms
     draws = _speedup_draws(lanes, drafter, number)
-    oracle = _total(lanes[ORACLE], _decode) if ORACLE in equal else None
+    oracle = _alike(lanes[ORACLE], own, _decode) if ORACLE in equal else None
     return Row(
         task=task,
         drafter=drafter,
@@ -289,8 +328,8 @@ def _row(task: str, number: int, drafter: str, lanes: Mapping[str, Sequence[Meas
         answer_tokens_mean=sum(one.answer_tokens for one in own) / len(own),
         ms_per_token=_over(decode, tokens),
         ms_per_token_e2e=_over(whole, tokens),
-        speedup=_over(_baseline(lanes, _decode), decode),
-        speedup_e2e=_over(_baseline(lanes, _end_to_end), whole),
+        speedup=_over(_baseline(lanes, own, _decode), decode),
+        speedup_e2e=_over(_baseline(lanes, own, _end_to_end), whole),
         speedup_ci=None if draws is None else interval(draws),
         oracle_share=_over(oracle, decode),
         shares={stage: ms / sum(spent.values()) for stage, ms in spent.items()}
@@ -318,13 +357,26 @@ def _total(prompts: Sequence[Measured], window: Callable[[Measured], float]) -> 
     return sum(map(window, prompts))
 
 
+def _alike(
+    theirs: Sequence[Measured], own: Sequence[Measured], window: Callable[[Measured], float]
+) -> float:
+    """Time of another lane, had it committed as many tokens as the own one on every prompt."""
+    return sum(
+        window(other) + _decode(other) * (_tokens_over(one, other) - 1)
+        for other, one in zip(theirs, own, strict=True)
+    )
+
+
+def _tokens_over(one: Measured, other: Measured) -> float:
+    """Tokens of one lane over those of the other; they are as many unless a near tie came."""
+    if one.first_difference is None and other.first_difference is None:
+        return 1.0
+    return sum(one.committed) / max(1, sum(other.committed))
+
+
 def _equal(lanes: Mapping[str, Sequence[Measured]]) -> set[str]:
-    """Lanes that gave plain decoding's answer on every prompt."""
-    return {
-        name
-        for name, prompts in lanes.items()
-        if all(one.first_difference is None for one in prompts)
-    }
+    """Lanes that gave plain decoding's answer on every prompt, or parted at a near tie."""
+    return {name for name, prompts in lanes.items() if not any(one.strays for one in prompts)}
 
 
 def faster_baseline(
@@ -332,14 +384,16 @@ def faster_baseline(
 ) -> str | None:
     """Of ar and generate the one that took less time in the window."""
     known = [name for name in BASELINES if name in _equal(lanes)]
-    return min(known, key=lambda name: _total(lanes[name], window), default=None)
+    return min(known, key=lambda name: _alike(lanes[name], lanes[PLAIN], window), default=None)
 
 
 def _baseline(
-    lanes: Mapping[str, Sequence[Measured]], window: Callable[[Measured], float]
+    lanes: Mapping[str, Sequence[Measured]],
+    own: Sequence[Measured],  # whose tokens count
+    window: Callable[[Measured], float],
 ) -> float | None:
     name = faster_baseline(lanes, window)
-    return None if name is None else _total(lanes[name], window)
+    return None if name is None else _alike(lanes[name], own, window)
 
 
 def _speedup_draws(
@@ -349,7 +403,7 @@ def _speedup_draws(
     if name is None:
         return None
     pairs = [
-        (_decode(plain), _decode(one))
+        (_decode(plain) * _tokens_over(one, plain), _decode(one))
         for plain, one in zip(lanes[name], lanes[drafter], strict=True)
         if one.committed
     ]

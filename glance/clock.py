@@ -27,11 +27,11 @@ class DeviceClock:
     """Waits for the device before it reads the time; launches on a GPU return early."""
 
     def __init__(self, synchronise: Callable[[], None]) -> None:
-        """`synchronise` returns once the device is idle."""
+        """`synchronise` returns once the device has done what it was given."""
         self._synchronise = synchronise
 
     def now(self) -> float:
-        """Milliseconds since some fixed moment, the device idle."""
+        """Milliseconds since some fixed moment, all that the device was given done."""
         self._synchronise()
         return time.perf_counter() * 1000.0
 
@@ -55,7 +55,8 @@ def clock_for(device: str) -> Clock:
     if device.startswith("cuda"):
         import torch
 
-        return DeviceClock(lambda: torch.cuda.synchronize(device))
+        # not of the device: that would end the recording of a graph in another thread
+        return DeviceClock(lambda: torch.cuda.current_stream(device).synchronize())
     return WallClock()
 
 

@@ -209,12 +209,14 @@ class Decoder:
         began = self._clock.now()
         request, logits, features = self.target.prefill(prompt, self._taps, earlier)
         reused = request.reused
+        saved = earlier.saved_ms(reused) if earlier else 0.0
         if keep:
-            keep(Prefix.of(prompt, request, self._taps, features))
+            read_ms = saved + self._clock.now() - began
+            keep(Prefix.of(prompt, request, self._taps, features, read_ms))
         if seat:
             request = seat.load(request)
         token_id = sampler.pick(logits)
         lane.prefill_ms = self._clock.now() - began
         stats = row_stats(logits[None])
-        line = lane.prefill_line(stats, token_id, request.length, reused)
+        line = lane.prefill_line(stats, token_id, request.length, reused, saved)
         return request, features, line

@@ -40,7 +40,8 @@ class Forced:
 
     def to_patches(self, layer: int) -> Tensor:
         """Attention of every head on the image patches: [H, T + 1, P]."""
-        return attention(self.queries[layer], self.keys[layer])[..., self.image]
+        weights = attention(self.queries[layer], self.keys[layer])  # where the layer is
+        return weights[..., self.image.to(weights.device)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,14 +136,17 @@ class Lane:
             for token_id, p in zip(stats.top_ids[row], stats.top_p[row], strict=True)
         ]
 
-    def prefill_line(self, stats: RowStats, token_id: int, cache: int, reused: int) -> Line:
+    def prefill_line(
+        self, stats: RowStats, token_id: int, cache: int, reused: int, saved: float
+    ) -> Line:
         """Commit the prefill token (t0): it belongs to no round and is counted in none."""
         self.admit([token_id])
         [token], text = self.commit([token_id], ["target"], stats, [0])
         top = token.pop("top")
         root = {**token, "text": text}
         ms = round(self.prefill_ms, 3)
-        return self.line("prefill", 0.0, ms=ms, root=root, top=top, cache=cache, reused=reused)
+        rows = {"cache": cache, "reused": reused, "saved": round(saved, 3)}
+        return self.line("prefill", 0.0, ms=ms, root=root, top=top, **rows)
 
     def finish_line(self, drafter_passes: int) -> Line:
         """Totals; rates and tau leave the prefill token out, as it was known before the window."""

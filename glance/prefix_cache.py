@@ -26,6 +26,7 @@ class Prefix:
     prompt: Prompt
     layers: tuple[tuple[Tensor, Tensor], ...]  # keys and values of each, [1, heads, n, e]
     features: dict[int, Tensor]  # [n, d] by tapped layer
+    read_ms: float = 0.0  # what it took to read the rows, the reused ones when they were new
 
     @classmethod
     def of(
@@ -34,13 +35,19 @@ class Prefix:
         request: Request,  # fresh from the prefill
         taps: Sequence[int],
         features: Tensor | None,  # [n, K, d]
+        read_ms: float = 0.0,
     ) -> Prefix:
         """What a prefill has read. Shares its tensors: later passes append to copies of them."""
         return cls(
             replace(prompt, images=()),
             tuple((layer.keys, layer.values) for layer in request.cache.layers),
             {} if features is None else dict(zip(taps, features.unbind(1), strict=True)),
+            read_ms,
         )
+
+    def saved_ms(self, rows: int) -> float:
+        """Milliseconds that reading the first so many rows took."""
+        return self.read_ms * rows / self.prompt.input_ids.shape[1]
 
     def shared(self, prompt: Prompt) -> int:
         """How many rows the prompt has in common with this one, one less than all of its own.

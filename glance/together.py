@@ -26,7 +26,9 @@ def joined() -> Iterator[None]:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return
-    distributed.init_process_group(timeout=PATIENCE)  # gloo between CPUs, NCCL between GPUs
+    # both are named: left to itself torch takes NCCL alone, and counts and clocks lie on the CPU
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    distributed.init_process_group(backend, timeout=PATIENCE)
     try:
         yield
     finally:

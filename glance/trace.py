@@ -5,7 +5,7 @@ window opened) and, where a verb took time, `ms`; a round's lines have `r`, coun
 
     header    first: schema, created, lanes, target, drafter, settings, prompt, image, sample,
               provenance
-    prefill   root {id, text, start, end, h, margin}, top, cache, reused
+    prefill   root {id, text, start, end, h, margin}, top, cache, reused, saved
     draft     size, h_draft (nats, per offset), drafter_passes
     build     tree {parent, id, text, p_draft, rank}: parallel arrays, node 0 = root; node_budget
               (of the settings; where they say "auto", the number of nodes that was chosen)
@@ -24,7 +24,8 @@ asked for), history [[question, answer]] and degradations [{name, level (0 to 1)
 
 `header.prompt.history` [[question, answer]], oldest first, is there only for a follow-up. `reused`
 of its prefill says how many of the `cache` rows of the prompt were taken from the prefill of the
-question before, and not read again; 0, or absent in older traces, for a first question.
+question before, and not read again; 0, or absent in older traces, for a first question. `saved`
+is the ms that reading them took when they were new.
 
 `image` of the header is the page that was asked about; `second_image`, of the same fields, is there
 only for a question about two.

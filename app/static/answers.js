@@ -166,6 +166,8 @@
       tip.style.top = `${below ? box.bottom + 8 : Math.max(8, box.top - tip.offsetHeight - 8)}px`;
       G.emit("token", token);
     };
+    const spoken = () => [...tip.querySelectorAll("p, li")].map((part) =>
+      [...part.childNodes].map((each) => each.textContent.trim()).filter(Boolean).join(" ")).join(", ");
     const wire = (made) => {
       const at = (event) => event.target.closest?.(".g-tok");
       made.body.addEventListener("pointerover", (event) => at(event) && show(made, at(event)));
@@ -188,12 +190,12 @@
       made.body.addEventListener("keydown", (event) => {
         const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
         if (event.key === "Escape") hide();
-        if (!move) return;
+        if (!move || !made.nodes.length) return;
         event.preventDefault();
         made.at = Math.min(Math.max(made.at + move, 0), made.nodes.length - 1);
         reveal(made.body, made.nodes[made.at]);
         show(made, made.nodes[made.at]);
-        live.textContent = tip.textContent;
+        live.textContent = spoken();
       });
     };
 

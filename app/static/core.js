@@ -46,6 +46,13 @@ window.GLANCE = window.GLANCE || (() => {
   const mount = (kind, element, props, trigger, server, watch) =>
     regions[kind]({ element, props, trigger, server, watch, root: element.querySelector(".g-root") });
 
-  new MutationObserver(() => emit("theme")).observe(document.body, { attributeFilter: ["class"] });
+  // the body's other classes come and go with every run, and redraw nothing
+  const isDark = () => document.body.classList.contains("dark");
+  let dark = isDark();
+  new MutationObserver(() => {
+    if (dark === isDark()) return;
+    dark = !dark;
+    emit("theme");
+  }).observe(document.body, { attributeFilter: ["class"] });
   return { on, emit, el, glyphs, duration, plural, laneName, parse, calm, region, mount };
 })();

@@ -4,12 +4,15 @@
   "use strict";
   const G = window.GLANCE;
   if (G.link) return;
-  const KNOWN = { tab: ["tree", "prefix", "entropy"], theme: ["dark", "light"] };
+  const VIEWS = ["tree", "prefix", "entropy"]; // always open
+  const TABS = ["acceptance", "law", "stages", "study"];
+  const KNOWN = { tab: [...VIEWS, ...TABS], theme: ["dark", "light"] };
+  const SETTLE_MS = 300;
   const KEYS = ["ex", "round", "tab", "theme"];
-  G.link = {};
 
   // What the reader asked for by a link or has chosen since; what nobody chose stands in no link.
   const asked = new URLSearchParams(location.search);
+  G.link = { followed: KEYS.some((key) => asked.has(key)) };
   const given = (name) => (KNOWN[name].includes(asked.get(name)) ? asked.get(name) : null);
   const chosen = { tab: null, theme: null };
   let examples = [], wish = asked.get("ex");
@@ -43,7 +46,11 @@
       wish = null;
       const step = G.trace.focus()?.rounds.find((each) => String(each.r) === asked.get("round"));
       if (step) { G.player.stop(); G.player.pick(step); }
-      if (chosen.tab) document.getElementById(`g-${chosen.tab}`)?.scrollIntoView({ block: "center" });
+      G.link.tab = chosen.tab; // for the tabs, if they are not there yet
+      G.emit("tab", chosen.tab);
+      const goal = TABS.includes(chosen.tab) ? "tabs" : chosen.tab;
+      // of the first example this comes before the regions have their heights
+      setTimeout(() => document.getElementById(`g-${goal}`)?.scrollIntoView({ block: "center" }), SETTLE_MS);
     }
     write();
   };
@@ -65,7 +72,8 @@
 
   // --- what the reader chooses ----------------------------------------------------------------
   const look = ({ target }) => {
-    const tab = KNOWN.tab.find((name) => target.closest?.(`.g-root.g-${name}`));
+    const tab = VIEWS.find((name) => target.closest?.(`.g-root.g-${name}`))
+      || TABS.find((name) => target.closest?.(`#g-tab-${name}, #g-panel-${name}`));
     if (tab) { chosen.tab = tab; write(); }
     if (target.closest?.(".g-theme")) { chosen.theme = document.body.classList.contains("dark") ? "dark" : "light"; write(); }
   };

@@ -16,7 +16,7 @@
 
     const choose = (pages, crop) => trigger("select", { value: { pages, crop } });
     const turn = () => choose([page.value, second.value].filter(Boolean), null);
-    const cut = (crop) => choose([G.page.page], crop);
+    const cut = (crop) => choose([G.page.page], String(crop) === String(WHOLE) ? null : crop);
 
     const show = () => {
       const now = G.page;
@@ -44,6 +44,7 @@
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
+      if ([page, second].includes(document.activeElement)) return; // its change turns the page
       cut(sides.map((input) => input.value / 100));
     });
     whole.addEventListener("click", () => cut(null));

@@ -21,7 +21,8 @@
       range.value = at + 1;
       range.disabled = !all.length;
       const now = all[at];
-      const words = !now ? "No round yet" : `Round ${now.r} of ${all.length}: `
+      const none = G.trace.complete() ? "No round: the first token was the whole answer" : "No round yet";
+      const words = !now ? none : `Round ${now.r} of ${all.length}: `
         + (now.lane.name === "ar" ? "one token, one pass" : `${now.accepted} drafted accepted, ${G.plural(now.to - now.from, "token")} in one pass`);
       label.textContent = words;
       range.setAttribute("aria-valuetext", words);
@@ -59,12 +60,14 @@
     const show = () => {
       const items = G.parse(props.value) || [];
       const pick = (index) => trigger("select", { index, value: items[index].title });
+      const at = [...root.children].findIndex((each) => each.matches(":focus-visible"));
       root.replaceChildren(...items.map((item, index) => {
         const button = el("button", { type: "button", class: item.image ? "g-example" : "g-chip", "aria-pressed": item.chosen ? "true" : null },
           item.image && el("img", { src: item.image, alt: "" }), el("span", {}, item.title));
         button.addEventListener("click", () => pick(index));
         return button;
       }));
+      root.children[at]?.focus({ preventScroll: true }); // who picks by keyboard stays there
       if (items.some((item) => item.id)) G.emit("examples", { items, pick });
     };
     watch("value", show);

@@ -90,6 +90,11 @@
       ended = null;
       G.emit("follow");
     }
+    // the round views are about the drafting lane as soon as it begins
+    if (player.round && player.round.lane !== G.trace.focus()) {
+      player.follow = true;
+      G.emit("follow");
+    }
     if (player.follow) choose(newest());
     checkStale();
     autoplay();
@@ -99,7 +104,8 @@
   const late = ({ run, source }) => {
     const { dropped } = G.trace;
     const stored = source === "recorded" || source === "opened";
-    if (stored) dropped.delete(run);
+    // its lines may have come, and been refused, just before
+    if (stored && dropped.delete(run)) queueMicrotask(() => G.emit("again"));
     else if (dropped.has(run)) return true;
     if (player.current && player.current !== run) dropped.add(player.current);
     player.current = stored ? null : run;
@@ -130,6 +136,15 @@
       G.emit("state");
       autoplay();
     };
+    // Without a network nothing will tell of a run's end: the next one must not wait for it.
+    addEventListener("offline", () => {
+      if (!document.body.classList.contains("g-running")) return;
+      document.body.classList.remove("g-running");
+      player.phase = "stopped";
+      root.textContent = "The connection is lost: ask again when it is back.";
+      root.dataset.level = "warning";
+      G.emit("state");
+    });
     watch("value", show);
     show();
   });
@@ -154,7 +169,8 @@
   // --- keys, unless someone is typing ------------------------------------------------------
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest?.("input, textarea, select, button, summary, [contenteditable], [role=slider], .g-strip, .g-frame")) return;
+    // what has a Tab stop has keys of its own: a long table scrolls by Home, End and Space
+    if (event.target.closest?.("input, textarea, select, button, summary, [contenteditable], [role=slider], [tabindex='0']")) return;
     const rounds = G.trace.focus()?.rounds || [];
     const at = rounds.indexOf(player.round);
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: rounds.length - 1 }[event.key];

@@ -18,6 +18,10 @@
   for (const name of ["pointerup", "pointercancel"]) {
     addEventListener(name, () => { down = false; schedule(0); }, true);
   }
+  // a button that was let go outside the window, or over its menu, is never reported
+  addEventListener("pointermove", ({ buttons }) => {
+    if (down && !buttons) { down = false; schedule(0); }
+  }, true);
   document.addEventListener("visibilitychange", () => schedule(0));
   const schedule = (wait) => {
     if (timer && wait) return;
@@ -87,7 +91,8 @@
     const shapes = drawn.map((shape) => (shape.name === "copied"
       ? { ...shape, fillcolor: colour(shape.name) } : { ...shape, line: { ...shape.line, color: colour(shape.name) } }));
     const hoverlabel = { bgcolor: colour("card"), bordercolor: colour("line"), font: { ...font, color: colour("ink") }, align: "left" };
-    const layout = { ...figure.layout, font, shapes, hoverlabel, autosize: true,
+    const modebar = { bgcolor: "rgba(0,0,0,0)", color: colour("muted"), activecolor: colour("ink") };
+    const layout = { ...figure.layout, font, shapes, hoverlabel, modebar, autosize: true,
       legend: { ...figure.layout.legend, font }, xaxis: axis(figure.layout.xaxis), yaxis: axis(figure.layout.yaxis) };
     return { data, layout };
   };

@@ -96,7 +96,7 @@
         const at = Math.min(now, end);
         made.track.style.setProperty("--now", at);
         const seen = now === Infinity ? lane.tokens.length
-          : 1 + (lane.rounds.filter((step) => step.end <= now).at(-1)?.to ?? 1) - 1;
+          : lane.rounds.filter((step) => step.end <= now).at(-1)?.to ?? 1;
         const done = lane.finish && now >= end;
         made.count.textContent = `${seen} tok · ${G.duration(at)}`;
         made.node.classList.toggle("g-done", !!done);

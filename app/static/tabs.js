@@ -68,6 +68,8 @@
       next.focus();
       open(next);
     });
-    open(tabs[0]);
+    const named = (name) => tabs.find(({ dataset }) => dataset.kind === name);
+    G.on("tab", (name) => named(name) && open(named(name)));
+    open(named(G.link?.tab) || tabs[0]);
   });
 })();

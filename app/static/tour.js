@@ -17,7 +17,6 @@
     [".g-scrubber", "Round by round",
       "Choose a round with the slider or the arrow keys: its candidate tree shows what was drafted and what the target accepted."],
   ];
-  const linked = location.search !== ""; // now: later the address follows the example that is shown
 
   // Where nothing can be remembered, the tour would come again and again: then it never comes.
   const seen = () => {
@@ -74,7 +73,7 @@
   document.addEventListener("keydown", (event) => event.key === "Escape" && !card.hidden && close());
   document.addEventListener("click", ({ target }) => target.closest?.(".g-tour-open") && open());
 
-  let waiting = !linked && !seen();
+  let waiting = !G.link.followed && !seen();
   const ready = () => {
     for (const each of document.querySelectorAll(".g-tour-open")) each.hidden = false;
     if (!waiting || !G.trace.header) return;

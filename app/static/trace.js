@@ -107,6 +107,7 @@
   G.region("channel", ({ props, watch }) => {
     const read = () => props.value && trace.feed(props.value);
     watch("value", read);
+    G.on("again", read);
     read();
   });
 })();

@@ -13,7 +13,9 @@ from glance.trace import Line
 
 def prefix_figure(lane: RecordedLane | None, lines: list[Line], run: str) -> Figure:
     """One bar a round; the line is the most that one block can hold."""
-    if lane is None or lane.name == "ar" or not lane.rounds:
+    if lane is None or not lane.rounds:
+        return empty(run, "No round, so no drafted tokens.")
+    if lane.name == "ar":
         return empty(run, "No drafted tokens: plain decoding commits one token a pass.")
     numbers = [step.number for step in lane.rounds]
     kept = [step.accepted for step in lane.rounds]

@@ -17,7 +17,7 @@ def stages_figure(lane: RecordedLane | None, plain: RecordedLane | None, run: st
         plain: the lane without a drafter, if there is one beside it.
     """
     if lane is None or not lane.rounds:
-        return empty(run, "No rounds yet.")
+        return empty(run, "No rounds.")
     rounds = [stage_ms(step) for step in lane.rounds]
     data = [
         {

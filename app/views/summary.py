@@ -85,7 +85,9 @@ def _headline(drafting: RecordedLane | None, other: RecordedLane | None) -> str:
         return "The summary appears when the run has ended."
     done = lane.finish
     passes = count(done["target_passes"], "target pass")
-    if drafting is None:
+    if not done["target_passes"]:
+        sentence = f"{count(done['tokens'], 'token')}, known as soon as the page was read."
+    elif drafting is None:
         sentence = f"{count(done['tokens'], 'token')} in {passes}: one pass a token."
     elif other is None or other.finish is None:
         sentence = f"{count(done['tokens'], 'token')} in {passes}."
@@ -137,7 +139,9 @@ def _read(prefill: Line) -> str:
     reused = prefill.get("reused", 0)
     if not reused:
         return "reading page and question, before the first token"
-    return f"reused {reused:,} of {prefill['cache']:,} prompt rows of the question before"
+    words = f"reused {reused:,} of {prefill['cache']:,} prompt rows of the question before"
+    saved = prefill.get("saved")
+    return f"{words}: {milliseconds(saved)} saved" if saved else words
 
 
 def _budget(lines: list[Line], drafting: RecordedLane | None) -> list[dict[str, str]]:

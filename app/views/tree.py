@@ -26,7 +26,9 @@ UNKNOWN = "target's best after it: on record for the accepted path only"
 
 def tree_figure(step: Round | None, run: str) -> Figure:
     """The candidates of a round, which of them the target accepted, and its bonus token."""
-    if step is None or "build" not in step.lines:
+    if step is None:
+        return empty(run, "No round, so no candidate tree.")
+    if "build" not in step.lines:
         return empty(run, "No candidate tree: plain decoding proposes nothing.")
     build = step.lines["build"]
     tree = build["tree"]

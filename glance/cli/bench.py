@@ -20,6 +20,7 @@ from glance.bench_rows import (
     faster_baseline,
     means,
     mismatches,
+    near_ties,
     plain_over_bare,
     rows,
 )
@@ -139,7 +140,7 @@ def _bench(options: Namespace, busy: float | None) -> int:
     if not is_first():
         return 1 if mismatches({task: one.lanes for task, one in measured.items()}) else 0
     results = {task: result.lanes for task, result in measured.items()}
-    differing = mismatches(results)
+    differing, ties = mismatches(results), near_ties(results)
     warnings = alarms(results, [one.name for one in contenders if one.drafter.taps])
     pairs = matched(results) if _alike(contenders) else []
     show_settings(chosen, contenders)
@@ -150,6 +151,8 @@ def _bench(options: Namespace, busy: float | None) -> int:
     show(LEGEND)
     for words in (*map(str, differing), *warnings):
         show(words)
+    if ties:
+        show(f"Answers that part from {PLAIN}'s at a near tie: {len(ties)}. The first: {ties[0]}")
     result = {
         "target": {"name": target.name, "revision": target.revision, "dtype": target.dtype_name},
         "drafters": [as_json(*pair) for pair in zip(chosen, contenders, strict=True)],
@@ -168,6 +171,7 @@ def _bench(options: Namespace, busy: float | None) -> int:
         "matched": [asdict(one) for one in pairs],
         "plain_over_bare": plain_over_bare(results),
         "mismatches": [asdict(one) for one in differing],
+        "near_ties": [asdict(one) for one in ties],
         "warnings": warnings,
         "threads": {
             task: {name: asdict(threads) for name, threads in one.threads.items()}

@@ -25,6 +25,8 @@ LEGEND = (
 
 def run(options: Namespace) -> int:
     """Time every shape; tables to stdout and to the folder."""
+    import gc
+
     import torch
 
     from glance.bench_gpu.measure import Setting, measure
@@ -44,6 +46,7 @@ def run(options: Namespace) -> int:
         note(f"{shape.name} on {name}")
         results.append(measure(shape, device, dtype, setting))
         if gpu:
+            gc.collect()  # an engine and its blocks hold each other
             torch.cuda.empty_cache()
     text = [f"# bench-gpu on {name}", "", LEGEND if gpu else NO_GPU]
     for result in results:

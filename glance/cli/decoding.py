@@ -21,7 +21,8 @@ ALL = "all"
 
 def drafter_names(options: Namespace) -> list[str]:
     """What `--drafters` names, each once; `all` is what has a head, and says what has none."""
-    ready = ready_names(options.head)
+    # heads that ship with this are for the target that does
+    ready = ready_names(options.head, embedded=options.target == "embedded")
     missing = [name for name in NAMES if name not in ready]
     if ALL in options.drafters and missing:
         note(f"left out, as there is no head for them here: {', '.join(missing)}")

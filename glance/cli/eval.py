@@ -71,7 +71,7 @@ def _evaluate(options: Namespace) -> int:
         return 0
     _show(report)
     result = {
-        "target": {"name": target.name, "revision": target.revision},
+        "target": {"name": target.name, "revision": target.revision, "dtype": target.dtype_name},
         "set": str(options.data) if options.data else options.set,
         "split": None if options.data else options.split,
         "items": n,

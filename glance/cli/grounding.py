@@ -7,22 +7,24 @@ from dataclasses import asdict
 from pathlib import Path
 
 from glance.cli.output import live, note, show_table, write_json
+from glance.cli.target import named_target
 from glance.localization import LocalizationError, save
 from glance.trace import provenance
 
 
 def run(options: Namespace) -> int:
     """Print the hit rate of all tokens, by task and by degradation; `--choose` picks the head."""
-    if options.set != "test" or options.processes != 1:
+    if options.data or options.set != "test" or options.processes != 1:
         raise LocalizationError(
-            "eval grounding reads generated pages in one process: leave out --set and --processes."
+            "eval grounding reads generated pages in one process: leave out --set, --data and "
+            "--processes."
         )
     note("loading the model")
     from glance.documents.dataset import page
     from glance.hits import choose, hit_rates
-    from glance.targets.load import EMBEDDED, load_target
+    from glance.targets.load import EMBEDDED
 
-    target = load_target(options.target)
+    target = named_target(options)
     if options.choose:
         folder = EMBEDDED if options.target == "embedded" else Path(options.target)
         note(f"choosing a head on {options.choose} training pages")
@@ -43,7 +45,7 @@ def run(options: Namespace) -> int:
         [(one.by, one.value, one.tokens, one.percent) for one in rates],
     )
     result = {
-        "target": {"name": target.name, "revision": target.revision},
+        "target": {"name": target.name, "revision": target.revision, "dtype": target.dtype_name},
         "head": head.to_json(),
         "split": options.split,
         "pages": options.n,

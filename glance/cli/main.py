@@ -475,6 +475,20 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="where to compute (default: cuda if there is one, else cpu)",
     )
     train.add_argument(
+        "--layers",
+        type=_whole(6, 64),
+        metavar="N",
+        help="for the target: layers of its text model (default: 8)",
+    )
+    train.add_argument(
+        "--width",
+        type=int,
+        choices=range(64, 1025, 64),
+        metavar="N",
+        help="for the target: width of its text model, a multiple of 64 (default: 256; 12 layers "
+        "of 512 are 35 million parameters)",
+    )
+    train.add_argument(
         "--data",
         type=Path,
         metavar="FILE.jsonl",

@@ -25,6 +25,12 @@ def run(options: Namespace) -> int:
     if options.data and options.what == "target":
         note("The target learns from generated pages only: leave --data away.")
         return 2
+    if options.what == "head" and (options.layers or options.width):
+        note("A head has its target's shape: leave --layers and --width away.")
+        return 2
+    if options.resume and (options.layers or options.width):
+        note("A resumed run keeps its shape: leave --layers and --width away.")
+        return 2
     note(f"training the {options.what}; checkpoints go to {out}")
     import torch
 
@@ -34,7 +40,14 @@ def run(options: Namespace) -> int:
     if options.what == "target":
         from glance.training import target
 
-        target.train(out, options.minutes, options.resume, device)
+        target.train(
+            out,
+            options.minutes,
+            options.resume,
+            device,
+            layers=options.layers or target.LAYERS,
+            width=options.width or target.WIDTH,
+        )
         show(str(out / "model"))
     else:
         from glance.together import is_first, joined

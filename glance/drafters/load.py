@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from glance.drafters.base import Drafter
 from glance.heads.config import HeadError
-from glance.heads.fetch import head_folder
 
 if TYPE_CHECKING:
     from glance.drafters.grown import TreeShape
@@ -29,12 +28,14 @@ def head_of(name: str) -> str:
     return "glance" if name == "glance-chain" else name
 
 
-def ready_names(given: Container[str] = ()) -> tuple[str, ...]:
-    """Those of `NAMES` that need no head, or whose head is `given` or ships with this."""
+def ready_names(given: Container[str] = (), embedded: bool = True) -> tuple[str, ...]:
+    """Those of `NAMES` that need no head, or whose head is `given` or ships for `embedded`."""
     return tuple(
         name
         for name in NAMES
-        if name in HEADLESS or head_of(name) in given or (_shipped(name) / "config.json").is_file()
+        if name in HEADLESS
+        or head_of(name) in given
+        or (embedded and (_shipped(name) / "config.json").is_file())
     )
 
 
@@ -69,6 +70,8 @@ def load_drafter(
             f"No head for {name} ships with this: name a folder that holds one, on the command "
             f"line as --head {head_of(name)}=FOLDER."
         )
+    from glance.heads.files import head_folder
+
     folder = _shipped(name) if head is None else head_folder(head)
     shaped = {} if shape is None else {"shape": shape}
     if name == "eagle3":

@@ -41,6 +41,14 @@ class TreeBuilder:
         self._ancestors = torch.from_numpy(nodes.ancestors).to(device)
         self._on_chain = torch.from_numpy(nodes.on_chain).to(device)
         self._ranks = self._path.clamp_min(0).gather(0, self._depths[None] - 1)[0]  # the last
+        # the host reads it after the verify pass, whose recording may share what a build returns
+        size = self._offsets + 1 + self._kept * COLUMNS
+        self._table = torch.zeros(size, dtype=torch.float64, device=device)
+
+    @property
+    def most_rows(self) -> int:
+        """Of a tree, its root among them."""
+        return self._kept + 1
 
     def build(self, logits: Tensor) -> Tensor:
         """Fill the rows but for the root's id, which is known to whoever drafted.
@@ -48,7 +56,8 @@ class TreeBuilder:
         logits: [L, V].
 
         Returns:
-            What `read` makes a tree of: [L + 1 + kept * COLUMNS] double.
+            What `read` makes a tree of: [L + 1 + kept * COLUMNS] double. The next build
+            overwrites it.
         """
         log_p = torch.log_softmax(at_least_float32(logits), dim=-1)
         top = torch.topk(log_p, min(self._kept, log_p.shape[-1]), dim=-1)
@@ -89,7 +98,7 @@ class TreeBuilder:
         columns = torch.stack((ids, parents, depths, ranks), dim=1).double()
         table = torch.cat((columns, own[:, None]), dim=1)
         count = known.sum()[None].double()
-        return torch.cat((entropy(log_p).double(), count, table.flatten()))
+        return self._table.copy_(torch.cat((entropy(log_p).double(), count, table.flatten())))
 
     def read(self, root: int, table: Sequence[float]) -> tuple[CandidateTree, RankedOffsets]:
         """The tree on the host, from what `build` returned."""

@@ -125,7 +125,7 @@ class Engine:
                 None,
             )
             memory = memory or DraftMemory(drafter, self.store.capacity)
-            rows = self.rows(padded_rows(node_budget + 1))
+            rows = self.rows(padded_rows(min(node_budget, len(nodes)) + 1))
             self._blocks[key] = Block(self, drafter, memory, rows, node_budget, nodes)
         return self._blocks[key]
 
@@ -165,12 +165,16 @@ class Block:
     def build(self) -> Pass[Tensor]:
         """The recorded build, from the logits in the memory to the rows of a verify pass."""
         if self._build is None:
-            self._build = self._engine.recorder.record(self._built)
-        return self._build
+            # no method of the block's: the two would keep each other's memory
+            ids, root = self._rows.ids, self._engine.place.root
+            builder, logits = self.builder, self.memory.logits
 
-    def _built(self) -> Tensor:
-        self._rows.ids[:1] = self._engine.place.root
-        return self.builder.build(self.memory.logits)
+            def build() -> Tensor:
+                ids[:1] = root
+                return builder.build(logits)
+
+            self._build = self._engine.recorder.record(build)
+        return self._build
 
 
 class Held:
@@ -191,17 +195,19 @@ class Seat:
         self.engine = engine
         self.taps = drafter.taps if drafter else ()
         self._measured = drafter is not None  # plain decoding measures when the watch stands
-        self._most_rows = config.most_nodes + 1 if drafter else 1
+        self.most_rows = config.most_nodes + 1 if drafter else 1
         self.block: Block | None = None
         if isinstance(drafter, BlockDrafter) and config.node_budget != AUTO:
             self.block = engine.block(drafter, config.most_nodes)
+        if self.block:
+            self.most_rows = self.block.builder.most_rows  # of a chain fewer than it may have
 
     def prepare(self, tokens: int, most: int) -> None:
         """Record what a request from `tokens` tokens to `most` rows can need."""
         self.engine.place.move(0, 0, 0, 0)
         window, last = padded_context(tokens + 1), padded_context(most)
-        largest = padded_rows(self._most_rows)
-        counts = {padded_rows(rows) for rows in range(1, self._most_rows + 1)}
+        largest = padded_rows(self.most_rows)
+        counts = {padded_rows(rows) for rows in range(1, self.most_rows + 1)}
         while window <= last:
             for rows in (largest,) if self.block else sorted(counts):
                 self._pass(rows, window)
@@ -235,7 +241,7 @@ class Seat:
         """Commit rows of the last pass: `path` [kept] on the device; None for the first ones."""
         assert self.engine.store is not None
         if path is not None:
-            after = self.engine.rows(padded_rows(self._most_rows)).count[:kept] + request.length
+            after = self.engine.rows(padded_rows(self.most_rows)).count[:kept] + request.length
             self.engine.store.move(path + request.length, after)
         request.length += kept
         request.cache.rows += kept

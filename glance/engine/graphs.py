@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -12,13 +13,22 @@ T = TypeVar("T")
 
 WARM_UPS = 2  # runs before recording: libraries allocate workspaces and choose kernels in them
 
+_RECORDING = Lock()  # of a process only one thread may record at a time, on whatever device
+
 
 class Recorder:
-    """Makes passes for one device; those on CUDA share the memory of what they hold in between."""
+    """Makes passes for one device; those on CUDA share the memory of what they hold in between.
+
+    So a pass may overwrite the result of another: whatever is to outlive the next pass, a step
+    writes into a tensor that was there before.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._pool: Any = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
+        cuda = device.type == "cuda"
+        self._pool: Any = torch.cuda.graph_pool_handle() if cuda else None
+        # one for all passes, as libraries keep a workspace for every stream
+        self._aside: Any = torch.cuda.Stream(device) if cuda else None
 
     def record(self, step: Callable[[], T]) -> Pass[T]:
         """A pass of `step`, which reads and writes tensors that stay where they are.
@@ -27,8 +37,9 @@ class Recorder:
         """
         if self.device.type != "cuda":
             return Pass(step)
-        with torch.cuda.device(self.device):
-            aside, here = torch.cuda.Stream(), torch.cuda.current_stream()
+        aside, here = self._aside, torch.cuda.current_stream(self.device)
+        # a recording that fails leaves its stream the current one: the outer `stream` puts it back
+        with _RECORDING, torch.cuda.device(self.device), torch.cuda.stream(here):
             aside.wait_stream(here)
             with torch.cuda.stream(aside):
                 for _ in range(WARM_UPS):
@@ -36,7 +47,9 @@ class Recorder:
             here.wait_stream(aside)
             graph = torch.cuda.CUDAGraph()
             # other threads may allocate or copy meanwhile: only this one must keep the rules
-            with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+            with torch.cuda.graph(
+                graph, pool=self._pool, stream=aside, capture_error_mode="thread_local"
+            ):
                 out = step()
         return Pass(step, graph, out)
 

@@ -94,7 +94,7 @@ class BlockRounds(Round):
         marks.launched()
         built = block.build()()
         marks.launched()
-        answer = seat.run(request, lane.config.most_nodes + 1)
+        answer = seat.run(request, seat.most_rows)
         marks.launched()
         assert answer.table is not None
         table = torch.cat((built, answer.table.flatten())).tolist()  # waits for the device

@@ -16,9 +16,25 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from glance.heads.config import HeadError
+from glance.hub import fetched, is_hub_id
 
 #: How weights are named that only unpickling could read.
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+#: All that is ever downloaded: no pickles and no code.
+FETCHED = ("*.json", "*.safetensors")
+
+
+def head_folder(given: str | Path) -> Path:
+    """The folder of a head; what is not here is looked for on the hub and kept in its cache.
+
+    Args:
+        given: a folder, or OWNER/NAME of a repository. A folder of that name comes first.
+
+    Raises:
+        HeadError: neither is there, or the hub is out of reach.
+    """
+    named = str(given)  # command lines hand on hub ids as paths
+    return fetched(named, FETCHED, HeadError) if is_hub_id(named) else Path(given)
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -56,19 +56,26 @@ def read_eagle2(folder: Path, target_layers: int) -> Eagle2Head:
         HeadError: a file is missing or broken, a tensor is missing, unknown or misshapen, or the
             config describes another kind of head.
     """
-    raw = read_config(folder)
-    if raw.get("draft_vocab_size") is not None:
-        raise HeadError("This is not an EAGLE-2 head: it has a draft vocabulary.")
-    common = sizes_from_json(raw, EAGLE2, "an EAGLE-2", target_layers)
-    if "mrope_section" in rope_entries(raw):
-        raise HeadError("EAGLE-2 heads with multimodal positions are not supported.")
-    if not raw.get("bias", True):
-        raise HeadError("EAGLE-2 heads without a bias on fc are not supported.")
-    head = Eagle2Head(SequentialConfig(**common))
-    weights = read_tensors(folder / WEIGHTS)
-    drop_embedding(weights, head.config, folder / WEIGHTS)
-    load_strictly(head, weights, folder / WEIGHTS)
+    sizes = feature_sizes(read_config(folder), "an EAGLE-2", target_layers)
+    head = Eagle2Head(SequentialConfig(**sizes))
+    load_weights(head, read_tensors(folder / WEIGHTS), folder / WEIGHTS)
     return head
+
+
+def feature_sizes(raw: dict[str, Any], kind: str, target_layers: int) -> dict[str, Any]:
+    """The arguments of SequentialConfig for a head that guesses the target's next feature.
+
+    Raises:
+        HeadError: an entry is missing, or describes another kind of head.
+    """
+    if raw.get("draft_vocab_size") is not None:
+        raise HeadError(f"This is not {kind} head: it has a draft vocabulary.")
+    sizes = sizes_from_json(raw, EAGLE2, kind, target_layers)
+    if "mrope_section" in rope_entries(raw):
+        raise HeadError(f"{kind.split()[1]} heads with multimodal positions are not supported.")
+    if not raw.get("bias", True):
+        raise HeadError(f"{kind.split()[1]} heads without a bias on fc are not supported.")
+    return sizes
 
 
 def write_eagle3(head: Eagle3Head, folder: Path, dtype: torch.dtype = torch.bfloat16) -> None:
@@ -123,10 +130,9 @@ def read_eagle3(folder: Path, target_layers: int) -> Eagle3Head:
         name.replace("layers.0.", "midlayer.", 1) if name.startswith("layers.0.") else name: tensor
         for name, tensor in read_tensors(path).items()
     }
-    drop_embedding(weights, config, path)
     if config.draft_vocab_size == config.vocab_size:  # then the maps are often left out
         weights = {"d2t": head.d2t, "t2d": head.t2d, **weights}
-    load_strictly(head, weights, path)
+    load_weights(head, weights, path)
     _check_vocabulary(head, path)
     return head
 
@@ -206,17 +212,20 @@ def sizes_to_json(config: SequentialConfig, name: str, dtype: torch.dtype) -> di
     }
 
 
-def drop_embedding(weights: dict[str, Tensor], config: SequentialConfig, path: Path) -> None:
-    """Leave out the copy of the target's embedding, if there is one.
+def load_weights(head: Any, weights: dict[str, Tensor], path: Path) -> None:
+    """`load_strictly` for all but the copy of the target's embedding, if there is one.
 
     Raises:
-        HeadError: it is of another target.
+        HeadError: a tensor is missing, unknown or misshapen, or the embedding is another target's.
     """
+    config: SequentialConfig = head.config
+    weights = dict(weights)
     table = weights.pop(EMBEDDING, None)
     wanted = [config.vocab_size, config.hidden_size]
     if table is not None and list(table.shape) != wanted:
         found = list(table.shape)
         raise HeadError(f"In {path}, {EMBEDDING} has shape {found}, expected {wanted}.")
+    load_strictly(head, weights, path)
 
 
 def _check_vocabulary(head: Eagle3Head, path: Path) -> None:

@@ -9,20 +9,12 @@ from pathlib import Path
 
 import torch
 
-from glance.heads.config import HeadError
-from glance.heads.files import (
-    load_strictly,
-    read_config,
-    read_tensors,
-    rope_entries,
-    write_config,
-    write_tensors,
-)
+from glance.heads.files import read_config, read_tensors, write_config, write_tensors
 from glance.heads.formats_eagle import (
     EAGLE2,
     WEIGHTS,
-    drop_embedding,
-    sizes_from_json,
+    feature_sizes,
+    load_weights,
     sizes_to_json,
 )
 from glance.heads.vispec import ViSpecConfig, ViSpecHead
@@ -44,19 +36,11 @@ def read_vispec(folder: Path, target_layers: int) -> ViSpecHead:
             config describes another kind of head.
     """
     raw = read_config(folder)
-    if raw.get("draft_vocab_size") is not None:
-        raise HeadError("This is not a ViSpec head: it has a draft vocabulary.")
-    common = sizes_from_json(raw, EAGLE2, "a ViSpec", target_layers)
-    if "mrope_section" in rope_entries(raw):
-        raise HeadError("ViSpec heads with multimodal positions are not supported.")
     config = ViSpecConfig(
-        **common,
+        **feature_sizes(raw, "a ViSpec", target_layers),
         adaptor=bool(raw.get("adaptor", True)),
         global_vector=bool(raw.get("global_vector", True)),
     )
     head = ViSpecHead(config)
-    path = folder / WEIGHTS
-    weights = read_tensors(path)
-    drop_embedding(weights, head.config, path)
-    load_strictly(head, weights, path)
+    load_weights(head, read_tensors(folder / WEIGHTS), folder / WEIGHTS)
     return head

@@ -167,8 +167,11 @@ class Target:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
-        return self.model.device
+        """Where passes take their input and leave their output; layers may lie elsewhere.
+
+        Layers in main memory that run on a card have their weights nowhere between two passes.
+        """
+        return next(w.device for w in self.model.parameters() if not w.is_meta)
 
     # --- prompt and text ---
 
@@ -325,11 +328,11 @@ class Target:
 
     def embed(self, ids: Tensor) -> Tensor:
         """Token embeddings of the language model: [..., d]."""
-        return self.model.get_input_embeddings()(ids)
+        return self.model.get_input_embeddings()(ids).to(ids.device)
 
     def final_norm(self, hidden: Tensor) -> Tensor:
         """Outputs of the last decoder layer as they enter lm_head: [..., d]."""
-        return self.model.get_decoder().norm(hidden)
+        return self.model.get_decoder().norm(hidden).to(hidden.device)
 
     def lm_head(self, hidden: Tensor) -> Tensor:
         """Logits [..., V] of hidden states that went through a final norm."""

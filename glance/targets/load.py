@@ -13,13 +13,17 @@ from transformers import AutoModelForImageTextToText
 
 from glance import likeness, localization
 from glance.certificate import HALF, self_check
+from glance.hub import fetched, is_hub_id
 from glance.targets.base import Target, kinds_of_layers
 from glance.targets.families import FAMILIES, TargetError, find_family
-from glance.targets.fetch import CONFIG, FILES, fetched, is_hub_id
 from glance.targets.memory import free_memory, gib, memory_need
 from glance.targets.processors import load_processor
 
 __all__ = ["FAMILIES", "TargetError", "find_family", "load_target", "make_target"]
+
+#: all that is ever downloaded: no pickles and no code
+CONFIG = ("config.json",)
+FILES = ("*.json", "*.jinja", "*.model", "*.txt", "*.safetensors")
 
 EMBEDDED = Path(__file__).resolve().parents[2] / "assets" / "models" / "embedded"
 
@@ -52,9 +56,9 @@ def load_target(
             losslessly.
     """
     embedded = name_or_folder == "embedded"
-    hub = is_hub_id(name_or_folder) and not embedded
+    hub = is_hub_id(name_or_folder)
     if hub:
-        folder = fetched(str(name_or_folder), CONFIG)
+        folder = fetched(str(name_or_folder), CONFIG, TargetError)
     else:
         folder = EMBEDDED if embedded else Path(name_or_folder)
     name = folder.name if not hub and not embedded else str(name_or_folder)
@@ -63,7 +67,7 @@ def load_target(
     if not embedded:
         _check_memory(name, folder, dtype, None if device_map else device)
     if hub:
-        folder = fetched(str(name_or_folder), FILES)
+        folder = fetched(str(name_or_folder), FILES, TargetError)
     if not any(folder.glob("*.safetensors")):
         raise TargetError(f"{name} has no safetensors files, and other weights are never read.")
     processor = load_processor(folder, model_type)

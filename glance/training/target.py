@@ -36,6 +36,7 @@ from glance.training.optimizer import MuonAdamW
 from glance.training.pages import CLASSES, SLOTS, Batch, Sampler, render
 from glance.training.sequences import Sequences, build, pixel_rows
 
+LAYERS, WIDTH = 8, 256  # of the text model that is shipped
 STAGES = ("vision", "lines", "pages")
 RATES = {"vision": 2e-3, "lines": 2e-3, "pages": 1.2e-3}  # AdamW's
 # learning rate of the vision tower (and glyph heads), and of the text model, as shares of RATES
@@ -61,15 +62,22 @@ class Progress:
     stage: str = STAGES[0]  # the one to go on with
     minutes: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     steps: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STAGES, 0))
+    layers: int = LAYERS
+    width: int = WIDTH
+
+    @classmethod
+    def read(cls, folder: Path) -> "Progress":
+        """What `Trainer.save` wrote."""
+        return cls(**json.loads((folder / "progress.json").read_text()))
 
 
 class Trainer:
     """The model, its training-only glyph heads and guides, and the optimizer."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, layers: int = LAYERS, width: int = WIDTH) -> None:
         torch.manual_seed(0)
         self.device = device
-        self.model = build_model().to(device).train()
+        self.model = build_model(layers, width).to(device).train()
         visual, text = self.model.model.visual, self.model.model.language_model
         patches = visual.patch_embed.proj
         # its stride is its kernel, so it is a matrix product, whose backward is far faster
@@ -89,7 +97,7 @@ class Trainer:
     def compile(self) -> None:
         """Fuse what stands between the matrix products: a third less time a step on two cores.
 
-        The first steps take a minute longer, and a C++ compiler is needed.
+        The first steps take a minute longer, and a compiler is needed (`compiler_for`).
         """
         torch._dynamo.config.recompile_limit = 64  # every layer counts as a variant
         for layer in self.model.model.language_model.layers:
@@ -174,10 +182,9 @@ class Trainer:
         (folder / "checkpoint.new").replace(folder / "checkpoint.safetensors")
         (folder / "progress.json").write_text(json.dumps(asdict(progress), indent=1))
 
-    def load(self, folder: Path) -> Progress:
+    def load(self, folder: Path) -> None:
         tensors = load_file(folder / "checkpoint.safetensors")
         self.optimizer.load(self._named(), tensors)
-        return Progress(**json.loads((folder / "progress.json").read_text()))
 
     def start_from(self, folder: Path) -> None:
         """Take the weights of a finished model; the glyph heads are new."""
@@ -268,6 +275,11 @@ def write_folder(
     (folder / "README.md").write_text(card, encoding="utf-8")
 
 
+def compiler_for(device: str) -> str | None:
+    """The compiler that compiled layers need: of C++, or of C for what launches them on a GPU."""
+    return shutil.which("g++" if device == "cpu" else os.environ.get("CC", "gcc"))
+
+
 def _batches(sampler: Sampler, stage: str, done: float, count: int) -> Iterator[Batch]:
     """Batches of one of `count` processes.
 
@@ -325,8 +337,12 @@ def train(
     pages: int = 9000,
     start: Path = EMBEDDED,
     processes: int | None = None,
+    layers: int = LAYERS,
+    width: int = WIDTH,
 ) -> None:
     """Train for `minutes`, at most, and write an HF folder to `out`/model.
+
+    `layers` and `width` are those of the text model; a resumed run keeps those that it had.
 
     With `resume` the run goes on from `out`/checkpoint.safetensors, or, where there is none, from
     the weights in `start`. The first two stages end when they are good enough or at their limit;
@@ -336,7 +352,7 @@ def train(
     if processes is None:
         processes = (os.cpu_count() or 1) if device == "cpu" and minutes >= LONG else 1
     out.mkdir(parents=True, exist_ok=True)
-    run_together(processes, _train, out, minutes, resume, device, pages, start)
+    run_together(processes, _train, out, minutes, resume, device, pages, start, layers, width)
 
 
 def _train(
@@ -348,25 +364,30 @@ def _train(
     device: str,
     pages: int,
     start: Path,
+    layers: int,
+    width: int,
 ) -> None:
     """One process of a run; the first one speaks, saves and writes."""
     until = time.monotonic() + 60 * minutes
     if device == "cpu":
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // count))
-    trainer = Trainer(device)
-    progress = Progress()
-    if resume and (out / "checkpoint.safetensors").exists():
-        progress = trainer.load(out)
+    begun = resume and (out / "checkpoint.safetensors").exists()
+    progress = Progress.read(out) if begun else Progress(layers=layers, width=width)
+    trainer = Trainer(device, progress.layers, progress.width)
+    if begun:
+        trainer.load(out)
     elif resume:
         _say(f"no checkpoint in {out}: going on from {start}")
         trainer.start_from(start)
-    if minutes >= LONG and (device != "cpu" or shutil.which("g++")):
+    if minutes >= LONG and compiler_for(device):
         trainer.compile()
     _say(f"rendering {pages} pages")
     done = sum(progress.steps.values())
     mine = pages // count
     sampler = Sampler(
-        render("train", done * 7 + rank * mine, mine, workers=max(1, 2 // count)),
+        render(
+            "train", done * 7 + rank * mine, mine, workers=max(1, (os.cpu_count() or 1) // count)
+        ),
         seed=done * count + rank,
         plan=done,
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.ui.toy_page import ANSWER, make_assets
 
@@ -99,10 +99,20 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def contexts() -> dict[tuple, BrowserContext]:
+    """Contexts by their options: a second page of the same kind finds the scripts in its cache."""
+    return {}
+
+
 @pytest.fixture
-def visit(browser) -> Iterator[Callable[..., Page]]:
-    """Opens a page in a context of its own; fails on script errors and on requests elsewhere."""
-    contexts = []
+def visit(browser, contexts) -> Iterator[Callable[..., Page]]:
+    """Opens a page; fails on script errors and on requests elsewhere.
+
+    A visitor to the tour is new: that context is the test's own.
+    """
+    pages: list[Page] = []
+    own: list[BrowserContext] = []
     problems: list[str] = []
 
     def visit(
@@ -115,17 +125,23 @@ def visit(browser) -> Iterator[Callable[..., Page]]:
         touch: bool = False,
         tour: bool = False,
     ) -> Page:
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            has_touch=touch,
-            is_mobile=touch,
-            reduced_motion="no-preference" if motion else "reduce",
-            offline=offline,
-        )
-        contexts.append(context)
-        if not tour:
-            context.add_init_script("localStorage.setItem('glance.tour', 'seen')")
+        kind = (width, height, motion, offline, touch)
+        context = None if tour else contexts.get(kind)
+        if context is None:
+            context = browser.new_context(
+                viewport={"width": width, "height": height},
+                has_touch=touch,
+                is_mobile=touch,
+                reduced_motion="no-preference" if motion else "reduce",
+                offline=offline,
+            )
+            if tour:
+                own.append(context)
+            else:
+                context.add_init_script("localStorage.setItem('glance.tour', 'seen')")
+                contexts[kind] = context
         page = context.new_page()
+        pages.append(page)
         page.set_default_timeout(20_000)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
@@ -141,6 +157,9 @@ def visit(browser) -> Iterator[Callable[..., Page]]:
         return page
 
     yield visit
-    for context in contexts:
+    for page in pages:
+        page.context.clear_permissions()
+        page.close()
+    for context in own:
         context.close()
     assert problems == []

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from app.addresses import addresses
+from app.by_name import PUBLIC_ONLY
 from app.examples import load_examples
 from app.headers import STRICT
 from app.session import Session
@@ -28,7 +29,7 @@ def main() -> None:
         demo = build(session)
     demo.launch(
         **launch_options(),
-        app_kwargs={"routes": addresses(session), "middleware": [STRICT]},
+        app_kwargs={"routes": addresses(session), "middleware": [STRICT, PUBLIC_ONLY]},
         server_port=int(port),
         prevent_thread_lock=True,
         quiet=True,

@@ -298,6 +298,20 @@ def test_the_address_follows_an_example_and_is_what_the_button_copies(toy_url, v
     assert page.evaluate("history.length") == length
 
 
+@pytest.mark.parametrize("example", ["page0", "page1"])
+@pytest.mark.parametrize("tab", ["law", "study"])
+def test_a_link_opens_a_tab_of_the_whole_run(toy_url, visit, example, tab):
+    query = f"?ex={example}&round=2&tab={tab}"
+    page = visit(toy_url + query)
+    expect(page.locator(f"#g-tab-{tab}")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(f"#g-panel-{tab}")).to_be_in_viewport()
+    expect(page.locator(".g-round-label")).to_contain_text("Round 2 of")
+    page.wait_for_timeout(500)
+    assert page.url == toy_url + query
+    page.locator("#g-tab-stages").click()
+    page.wait_for_function("location.search.includes('tab=stages')")
+
+
 def test_nothing_of_the_reader_s_own_stands_in_the_address(toy_url, visit, tmp_path):
     page = visit(toy_url + "?ex=page0&round=2")
     button = page.locator("#g-link button")
@@ -322,3 +336,6 @@ def test_nothing_of_the_reader_s_own_stands_in_the_address(toy_url, visit, tmp_p
     open_trace(page, trace)
     page.wait_for_function("location.search === ''")
     expect(button).to_be_disabled()
+    # the run was dropped when the example took its place, and is whole again
+    page.wait_for_function("GLANCE.trace.header.prompt.question === 'a private question'")
+    assert strips(page) == ["a private question"] * 2

@@ -249,6 +249,37 @@ def test_a_run_needs_no_mouse(toy_url, visit):
     page.locator(".g-strip").first.focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".g-tip")).to_contain_text("token 0")
+    words = re.compile("^B token 0, prefill, the target's own token, entropy 0.200 nats, B 0.900,")
+    expect(page.locator(".g-live")).to_have_text(words)
+
+
+def test_an_answer_of_one_token_has_no_round_and_breaks_nothing(toy_url, visit):
+    page = visit(toy_url)
+    ask(page, "7")
+    finished(page)
+    assert strips(page) == ["7", "7"]
+    expect(page.locator(".g-round-label")).to_contain_text("No round: the first token")
+    expect(page.locator(".g-tree .g-plot-caption")).to_have_text("No round, so no candidate tree.")
+    expect(page.locator(".g-headline")).to_contain_text("Too short to gain")
+    expect(page.locator(".g-jump")).to_be_disabled()
+    page.locator(".g-slow").click()
+    for key in ("Home", "ArrowRight", "Space"):
+        page.locator("body").press(key)
+    expect(page.locator(".g-speed")).to_have_text("")
+
+
+def test_a_lost_connection_is_told_and_the_next_run_need_not_wait(toy_url, visit):
+    page = visit(toy_url)
+    ask(page, LONG)
+    under_way(page, 2)
+    told = page.evaluate(
+        "(dispatchEvent(new Event('offline')), document.body.classList.contains('g-running')"
+        " ? '' : document.querySelector('.g-state').textContent)"
+    )
+    assert told == "The connection is lost: ask again when it is back."
+    ask(page, "Back again")
+    finished(page)
+    assert strips(page) == ["Back again"] * 2
 
 
 def test_a_double_click_starts_one_run(toy_url, visit):

@@ -17,6 +17,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from app.examples import Example, load_examples
 from app.session import Runner, Session, load_runner
+from app.settings import Settings
 from app.ui import build, launch_options
 from glance.trace import Line
 from tests.browser.conftest import FLAGS, free_port
@@ -41,7 +42,8 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=FLAGS, timeout=120_000
         )
-        page = browser.new_page()
+        # nothing plays on the page while the other run goes on
+        page = browser.new_page(reduced_motion="reduce")
         page.goto(address)
         page.locator("#g-examples button", has_text=example.title).click()
         for _ in range(times + 1):  # the first only warms up
@@ -68,9 +70,9 @@ def _watch(page: Page, example: Example) -> list[Line]:
 
 def _drain(runner: Runner, example: Example, header: Line) -> list[Line]:
     """The run of that header once more."""
-    settings, lanes = header["settings"], tuple(header["lanes"])
-    budget, limit = settings["node_budget"], settings["max_new_tokens"]
-    return list(runner((example.document(),), example.question, lanes, budget, limit, "drained"))
+    asked = header["settings"]
+    settings = Settings(tuple(header["lanes"]), asked["node_budget"], asked["max_new_tokens"])
+    return list(runner((example.document(),), example.question, settings, "drained"))
 
 
 def say(text: str) -> None:

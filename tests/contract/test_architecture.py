@@ -112,6 +112,8 @@ def test_views_are_pure(name):
 def test_only_the_session_reaches_the_decoder(name):
     found = imports(ALL[name], everywhere=True)
     assert "torch" not in tops(found)
+    if name == "app.models":  # shows the catalogue, a table that loads nothing
+        found = {n for n in found if not n.startswith("glance.targets.catalog")}
     reached = {n.split(".")[1] for n in found if n.startswith("glance.")}
     assert not reached & {"decode", "ask", "targets", "drafters", "verify", "training"}
 

@@ -69,6 +69,18 @@ def test_trees_equal_the_heaps_ties_included():
     assert shorter > CASES // 20
 
 
+def test_what_was_built_lies_in_memory_of_its_own():
+    """The host reads it after the next pass, which may use again what a recording returned."""
+    nodes = universe(3, 7)
+    assert nodes is not None
+    builder = TreeBuilder(nodes, Rows(8, torch.device("cpu")), 7)
+    first = builder.build(torch.zeros(3, 40))
+    known = first.clone()
+    second = builder.build(torch.randn(3, 40, generator=torch.Generator().manual_seed(3)))
+    assert first.data_ptr() == second.data_ptr()
+    assert not first.equal(known)
+
+
 def test_full_size():
     logits = torch.randn(15, 500, generator=torch.Generator().manual_seed(1)).bfloat16()
     expected = build(7, rank_offsets(logits, 63), 63)

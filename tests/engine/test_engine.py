@@ -165,6 +165,15 @@ def test_a_grown_head_that_is_often_right_moves_many_rows_a_round(monkeypatch):
         assert ours == {**untimed(theirs), **{key: ours[key] for key in TIMES if key in ours}}
 
 
+def test_a_chain_takes_no_more_rows_than_it_has():
+    tiny = target(FAMILY, DTYPE)
+    draft, config = drafter("glance-chain", FAMILY, DTYPE, "sdpa"), DecodeConfig(MOST_NODES)
+    with Engine(tiny).seated(draft, 20, config) as seat:
+        assert seat.most_rows == draft.block_size
+    with Engine(tiny).seated(drafter("glance", FAMILY, DTYPE, "sdpa"), 20, config) as seat:
+        assert seat.most_rows == MOST_NODES + 1
+
+
 def test_an_automatic_node_budget_is_chosen_on_the_host():
     answer = reference(FAMILY, DTYPE, "sdpa").ids
     costs = CostProfile((64,), (0, MOST_NODES), ((10.0, 12.0),), (2.0,))

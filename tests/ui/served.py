@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from app.addresses import addresses
+from app.api import mcp_offered
+from app.by_name import PUBLIC_ONLY
 from app.headers import STRICT
 from app.session import Runner, Session
 from app.ui import build, launch_options
@@ -19,7 +21,8 @@ def served(load: Callable[[], Runner]) -> Iterator[tuple[str, Session]]:
     session.load()
     _, address, _ = demo.launch(
         **launch_options(),
-        app_kwargs={"routes": addresses(session), "middleware": [STRICT]},
+        app_kwargs={"routes": addresses(session), "middleware": [STRICT, PUBLIC_ONLY]},
+        mcp_server=mcp_offered(),
         prevent_thread_lock=True,
         quiet=True,
     )

@@ -12,8 +12,10 @@ import pytest
 from gradio_client import Client, handle_file
 from gradio_client.exceptions import AppError
 
-from app.api import answered, mcp_offered
+from app.api import ENDPOINTS, answered, mcp_offered
+from app.by_name import UNKNOWN
 from app.session import Session
+from app.ui import build
 from glance.trace import parse_trace
 from tests.ui.served import served
 from tests.ui.toy_page import draw_page, toy_runner
@@ -42,6 +44,24 @@ def page(tmp_path) -> str:
 
 def told(error: pytest.ExceptionInfo) -> str:
     return str(error.value)
+
+
+def begun(address: str, endpoint: str, page: str, question: str) -> str:
+    """Where the run is heard that the documentation's commands for curl begin."""
+    with Path(page).open("rb") as file:
+        (path,) = HTTP.post(f"{address}/gradio_api/upload", files={"files": file}).json()
+    uploaded = {"path": path, "meta": {"_type": "gradio.FileData"}}
+    body = {"document": uploaded, "question": question}
+    event = HTTP.post(f"{address}/gradio_api/call/v2/{endpoint}", json=body).json()["event_id"]
+    return f"{address}/gradio_api/call/{endpoint}/{event}"
+
+
+def free_within(session: Session, seconds: float) -> None:
+    """Fails unless the run of the session ends in time."""
+    start = time.monotonic()
+    while session.health()["running"]:
+        assert time.monotonic() - start < seconds, "the run went on"
+        time.sleep(0.02)
 
 
 def test_two_endpoints_are_public_with_names_types_and_defaults(client):
@@ -135,29 +155,70 @@ def test_a_caller_cannot_name_a_file_of_the_server(server, meta):
 
 
 def test_the_commands_of_the_documentation_work_over_plain_http(server, page):
-    address = f"{server[0]}/gradio_api"
-    with Path(page).open("rb") as file:
-        (path,) = HTTP.post(f"{address}/upload", files={"files": file}).json()
-    uploaded = {"path": path, "meta": {"_type": "gradio.FileData"}}
-    body = {"document": uploaded, "question": "hello"}
-    event = HTTP.post(f"{address}/call/v2/ask", json=body).json()["event_id"]
-    heard = HTTP.get(f"{address}/call/ask/{event}").text.split("\n")
+    heard = HTTP.get(begun(server[0], "ask", page, "hello")).text.split("\n")
     assert "event: complete" in heard
     data = heard[heard.index("event: complete") + 1].removeprefix("data: ")
     assert json.loads(data)[0]["answers"]["glance"] == "hello"
 
 
-def test_cancelling_a_stream_frees_its_place(page):
-    with served(lambda: toy_runner(0.05)) as (address, session):
-        client = Client(address, verbose=False)
-        job = client.submit(handle_file(page), "x" * 500, api_name="/ask_stream")
-        next(iter(job))
+@pytest.fixture(scope="module")
+def slow() -> Iterator[Server]:
+    """A run takes a minute there."""
+    with served(lambda: toy_runner(0.05)) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", ["/ask", "/ask_stream"])
+def test_a_run_that_is_cancelled_frees_its_place(slow, page, name):
+    address, session = slow
+    client = Client(address, verbose=False)
+    job = client.submit(handle_file(page), "x" * 500, api_name=name)
+    next(iter(job))
+    assert session.health()["running"] == 1
+    job.cancel()
+    free_within(session, 2)
+
+
+@pytest.mark.parametrize("endpoint", ["ask", "ask_stream"])
+def test_a_caller_who_leaves_frees_the_place(slow, page, endpoint):
+    """As a program does that is killed: its connection ends, and nothing is cancelled."""
+    address, session = slow
+    with HTTP.stream("GET", begun(address, endpoint, page, "x" * 500)) as heard:
+        assert next(heard.iter_lines()) == "event: generating"
         assert session.health()["running"] == 1
-        job.cancel()
-        start = time.monotonic()
-        while session.health()["running"]:
-            assert time.monotonic() - start < 2, "the run went on"
-            time.sleep(0.02)
+    free_within(session, 2)
+
+
+def test_the_tool_has_its_name_and_the_stream_is_none():
+    demo = build(Session(lambda: toy_runner()), ())
+    public = {each.api_name: each.fn for each in demo.fns.values() if each.api_name in ENDPOINTS}
+    assert public["ask"].__name__ == "ask_document"
+    assert not hasattr(public["ask"], "_mcp_type")
+    assert public["ask_stream"]._mcp_type == "none"
+
+
+@pytest.mark.parametrize("way", ["call", "call/v2", "run", "api"])
+def test_by_name_nothing_else_can_be_called(server, way):
+    """Of the page's own events the names are known to who reads its configuration."""
+    events = HTTP.get(f"{server[0]}/config").json()["dependencies"]
+    names = {event["api_name"] for event in events} - set(ENDPOINTS)
+    assert len(names) > 10
+    for name in names:
+        answer = HTTP.post(f"{server[0]}/gradio_api/{way}/{name}", json={"data": []})
+        assert (answer.status_code, answer.json()) == (404, UNKNOWN)
+
+
+def test_no_run_is_begun_past_the_queue(server):
+    """Gradio has addresses that answer at once, whoever waits."""
+    events = HTTP.get(f"{server[0]}/config").json()["dependencies"]
+    body = {"data": [None, "hello", 1, "glance", True, 15, 8]}
+    for endpoint in ENDPOINTS:
+        assert HTTP.post(f"{server[0]}/gradio_api/run/{endpoint}", json=body).status_code == 404
+    for event in events:
+        if event["queue"]:
+            numbered = {**body, "fn_index": event["id"]}
+            answer = HTTP.post(f"{server[0]}/gradio_api/run/predict", json=numbered)
+            assert answer.status_code == 404
 
 
 def test_a_run_that_is_gone_is_not_found(server):

@@ -146,4 +146,10 @@ def test_the_summary_says_what_was_not_read_again():
         if line["kind"] == "prefill":
             line.update(cache=640, reused=612)
     notes = [fact["note"] for fact in summary(lines)["facts"] if fact["label"] == "Prefill"]
-    assert notes == ["reused 612 of 640 prompt rows of the question before"]
+    words = "reused 612 of 640 prompt rows of the question before"
+    assert notes == [words]
+    for line in lines:
+        if line["kind"] == "prefill":
+            line["saved"] = 95.4
+    notes = [fact["note"] for fact in summary(lines)["facts"] if fact["label"] == "Prefill"]
+    assert notes == [f"{words}: 95 ms saved"]

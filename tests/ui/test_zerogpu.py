@@ -18,6 +18,7 @@ from gradio_client import Client, handle_file
 from app.session import Runner, Session
 from app.settings import Settings
 from app.talk import Talk
+from app.ui import build
 from app.zerogpu import lent, seconds
 from glance.config import AUTO
 from glance.types import PromptError
@@ -141,6 +142,14 @@ def test_spaces_comes_before_anything_that_may_touch_the_gpu():
         check=False,
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize(("there", "compare"), [("true", False), ("", True)])
+def test_a_program_pays_for_a_second_lane_only_if_it_asks(monkeypatch, there, compare):
+    monkeypatch.setenv("SPACES_ZERO_GPU", there)
+    demo = build(Session(lambda: toy_runner()), ())
+    (ask,) = (each for each in demo.fns.values() if each.api_name == "ask")
+    assert ask.inputs[4].value is compare
 
 
 def test_elsewhere_nothing_changes(monkeypatch):

@@ -90,7 +90,8 @@ def _lane(text: str, lane: str, block: int, chance: random.Random) -> Iterator[t
             {"r": number, "t": clock, "ms": 0.5, "tokens": tokens, "text": delta}
             | {"cache": 40 + at, "other": 0.1},
         )
-    rounds = number
+    rounds, in_rounds = number, len(text) - 1
+    tau = in_rounds / rounds if rounds else 0.0
     yield (
         "finish",
         {
@@ -99,11 +100,11 @@ def _lane(text: str, lane: str, block: int, chance: random.Random) -> Iterator[t
             "tokens": len(text),
             "rounds": rounds,
             "target_passes": rounds,
-            "tau": (len(text) - 1) / rounds,
-            "tau_without_last": (len(text) - 1) / rounds,
+            "tau": tau,
+            "tau_without_last": tau,
             "tok_s": {
-                "decode": 1000 * (len(text) - 1) / clock,
-                "end_to_end": 1000 * (len(text) - 1) / (clock + 120),
+                "decode": 1000 * in_rounds / clock if clock else 0.0,
+                "end_to_end": 1000 * in_rounds / (clock + 120),
             },
             "ms": {"draft": 1.0, "build": 1.0, "verify": 1.0, "accept": 1.0, "commit": 1.0},
         },

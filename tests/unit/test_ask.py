@@ -1,7 +1,5 @@
 """A question from document to trace, on a tiny target with a processor made for it."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from PIL import Image
@@ -124,6 +122,9 @@ def test_a_follow_up_goes_on_from_the_question_before_in_every_lane(tiny):
     def reused(found):
         return [lane.prefill["reused"] for lane in found.values()]
 
+    def saved(found):
+        return next(lane.prefill["saved"] for lane in found.values())
+
     first, found = run("Who?", prefixes=prefixes)
     assert reused(found) == [0, 0]
     assert "history" not in first
@@ -139,6 +140,8 @@ def test_a_follow_up_goes_on_from_the_question_before_in_every_lane(tiny):
     longer = [*history, ("Where?", "here")]
     _, third = run("When?", longer, prefixes)
     assert reused(third) == [asked["tokens"]] * 2
+    # what the third takes over is what the first read, and what the second read of its own
+    assert saved(third) > saved(warm) > saved(cold) == 0
 
 
 def test_a_dialogue_that_is_too_long_says_so(tiny):
@@ -300,8 +303,6 @@ def test_special_strings_typed_in_a_question_are_only_text(tiny):
 
 
 def test_an_image_that_gets_lost_is_an_error(tiny, monkeypatch):
-    monkeypatch.setattr(
-        tiny, "model", SimpleNamespace(config=SimpleNamespace(image_token_id=-1), device="cpu")
-    )
+    monkeypatch.setattr(tiny.model.config, "image_token_id", -1)
     with pytest.raises(PromptError, match="did not reach"):
         tiny.prompt(document().image, "What?")

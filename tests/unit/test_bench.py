@@ -34,6 +34,7 @@ from glance.bench_rows import (
     means,
     medians,
     mismatches,
+    near_ties,
     paired_bootstrap,
     plain_over_bare,
     rows,
@@ -310,6 +311,47 @@ def test_a_lane_with_another_answer_has_no_figures_and_is_named() -> None:
     assert "glance on docvqa: the answer to prompt 0 differs" in str(second)
 
 
+@pytest.mark.parametrize(
+    ("swap", "strays"), [(None, True), (0.2, True), (0.25, False), (0.5, False)]
+)
+def test_a_near_tie_is_told_by_the_margin_there(swap: float | None, strays: bool) -> None:
+    best_two = [((1, 5), 4.0), ((2, 9), 0.25), ((3, 5), 4.0)]
+
+    def told(*texts: tuple[int, ...]) -> Measured:
+        return medians([sample(1.0, ids=ids) for ids in texts], (1, 2, 3), 2, best_two, swap)
+
+    one = told((1, 2, 3), (1, 9, 3))
+    assert (one.first_difference, one.margin, one.strays) == (1, 0.25, strays)
+    assert one.near_tie is not strays
+    third = told((1, 9, 3), (1, 7, 3))  # of one repeat no second choice: no tie explains it
+    assert (third.first_difference, third.margin, third.strays) == (1, 0.25, True)
+    for ids, at, margin in (((1, 2, 3, 4), 3, None), ((1,), 1, 0.25), ((1, 2, 5), 2, 4.0)):
+        other = told(ids)
+        assert (other.first_difference, other.margin, other.strays) == (at, margin, True)
+
+
+def test_a_near_tie_keeps_its_figures_for_the_tokens_it_committed() -> None:
+    tie = {"at": 2, "margin": 0.03, "near_tie": True}
+    lanes = {
+        "ar": [measured(40.0), measured(20.0)],
+        "generate": [measured(45.0), measured(25.0)],
+        "glance": [measured(20.0), measured(5.0, committed=(2,), **tie)],
+        "oracle": [measured(8.0), measured(4.0)],
+    }
+    results = {"docvqa": lanes}
+    row = rows(results)[2]
+    assert row.ms_per_token == 25.0 / 6
+    # plain decoding would have taken 40 ms, and 20 for twice as many tokens
+    assert row.speedup == (40.0 + 10.0) / 25.0
+    assert row.speedup_e2e == (50.0 + 20.0) / (30.0 + 15.0)
+    assert row.speedup_ci == (2.0, 2.0)
+    assert row.oracle_share == pytest.approx((8.0 + 2.0) / 25.0)
+    assert not mismatches(results)
+    [one] = near_ties(results)
+    assert (one.drafter, one.prompt, one.at, one.margin) == ("glance", 1, 2, 0.03)
+    assert str(one).endswith("at token 2, its two best logits 0.03 apart, a near tie.")
+
+
 def test_a_time_below_zero_gives_no_figure() -> None:
     noisy = {"ar": [measured(8.0), measured(8.0)], "oracle": [measured(1.0), measured(1.0)]}
     noisy["generate"] = [measured(-20.0), measured(2.0)]  # short answers on a busy machine
@@ -519,7 +561,7 @@ def test_tables_and_json(
     at = lines.index("tau of the tree over that of the chain, by node budget")
     assert lines[at + 1].split() == ["task", "1", "63"]
     assert [line.split()[0] for line in lines[at + 2 : at + 7]] == tasks
-    assert saved["mismatches"] == []
+    assert saved["mismatches"] == saved["near_ties"] == []
     assert set(saved["threads"]["docvqa"]["ar"]) == {"prefill", "decode"}
     assert saved["target"]["dtype"] == "float32"
     assert saved["provenance"]["machine"] == machine()

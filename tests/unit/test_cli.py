@@ -149,6 +149,7 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["eval", "target", "--choose", "2"], "eval grounding only"),
         (["eval", "grounding", "--set", "pairs"], "leave out --set"),
         (["eval", "grounding", "--processes", "2"], "leave out --set"),
+        (["eval", "grounding", "--data", "own.jsonl"], "leave out --set, --data"),
         (["train", "everything"], "head"),
         (["train", "target", "--resume", "--out", "nowhere"], "resume"),
         (["train", "target", "--start", "nowhere"], "head"),
@@ -629,19 +630,27 @@ def test_train_hands_its_options_on(
         calls.append((drafters, *given))
         return [tmp_path / name / "head" for name in drafters]
 
-    monkeypatch.setattr("glance.training.target.train", lambda *given: calls.append(given))
+    def train_target(*given: object, **shape: object) -> None:
+        calls.append((*given, shape))
+
+    monkeypatch.setattr("glance.training.target.train", train_target)
     monkeypatch.setattr("glance.training.head.train", train)
     options = ["--out", str(tmp_path), "--minutes", "7", "--resume", "--device", "cpu"]
     assert main(["train", "target", *options]) == 0
     assert main(["train", "head", "--target", "runs/target/model", *options]) == 0
     assert calls == [
-        (tmp_path, 7.0, True, "cpu"),
+        (tmp_path, 7.0, True, "cpu", {"layers": 8, "width": 256}),
         (("glance",), "runs/target/model", tmp_path, 7.0, True, "cpu", None, None),
     ]
     assert main(["train", "head", "--drafter", "eagle2", *options]) == 0
     assert calls[-1][0] == ("eagle2",)
     assert main(["train", "head", "--all", *options]) == 0
     assert calls[-1][0] == HEADS
+    shape = ["--layers", "12", "--width", "512"]
+    assert main(["train", "target", "--out", str(tmp_path), *shape]) == 0
+    assert calls[-1][-1] == {"layers": 12, "width": 512}
+    assert main(["train", "head", *shape]) == 2
+    assert main(["train", "target", *options, *shape]) == 2
     start = tmp_path / "head"
     assert main(["train", "head", "--out", str(tmp_path), "--start", str(start)]) == 0
     assert calls[-1][-2:] == (start, None)

@@ -209,6 +209,7 @@ def test_tensors_are_checked_by_name_and_shape(folder: Path, change, words: str)
         (lambda raw: raw.update(architectures=["DFlashDraftModel"]), "not a ViSpec head"),
         (lambda raw: raw.update(draft_vocab_size=20), "draft vocabulary"),
         (lambda raw: raw.update(num_hidden_layers=2), "2 layers"),
+        (lambda raw: raw.update(bias=False), "ViSpec heads without a bias"),
         (lambda raw: raw.update(rope_scaling={"mrope_section": [1, 1, 2]}), "positions"),
         (lambda raw: raw.pop("intermediate_size"), "lacks intermediate_size"),
     ],

@@ -8,10 +8,11 @@ from typing import Any
 
 import huggingface_hub
 import pytest
+from huggingface_hub import constants
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from glance.heads.config import HeadError
-from glance.heads.fetch import head_folder
+from glance.heads.files import head_folder
 
 
 @pytest.fixture
@@ -44,7 +45,15 @@ def test_a_folder_comes_first(asked: list[dict[str, Any]], tmp_path: Path) -> No
     assert not asked
 
 
-def test_what_cannot_be_fetched_is_one_sentence(asked: list[dict[str, Any]]) -> None:
-    with pytest.raises(HeadError, match=r"no folder z-lab/none here.*: Cannot reach the hub\.$"):
+@pytest.mark.parametrize(
+    ("offline", "said"),
+    [(True, "z-lab/none .* downloads are switched off"), (False, "z-lab/none is not in its cache")],
+)
+def test_what_cannot_be_fetched_is_one_sentence(
+    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, offline: bool, said: str
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", offline)
+    with pytest.raises(HeadError, match=said) as caught:
         head_folder("z-lab/none")
+    assert "\n" not in str(caught.value)
     assert len(asked) == 1

@@ -20,14 +20,15 @@ from huggingface_hub.errors import (
 )
 from PIL import Image
 
+from glance.cli.decoding import drafter_names
 from glance.cli.main import build_parser
 from glance.cli.target import named_target
 from glance.drafters.load import NAMES
+from glance.hub import is_hub_id
 from glance.targets import load
 from glance.targets.catalog import TARGETS
 from glance.targets.embedded import build_model, build_processor
 from glance.targets.families import FAMILIES, TargetError
-from glance.targets.fetch import is_hub_id
 from glance.targets.load import load_target
 from glance.targets.memory import MemoryNeed, memory_need
 
@@ -137,7 +138,7 @@ def test_a_repository_is_fetched_config_first_and_without_code(hub):
     ("repository", "offline", "said"),
     [
         ("owner/gated", False, r"is gated: accept its licence"),
-        ("owner/none", False, r"no folder owner/none here and no such model"),
+        ("owner/none", False, r"no folder owner/none here and nothing of that name"),
         ("owner/away", False, r"hub is out of reach and owner/away is not in its cache"),
         ("owner/away", True, r"downloads are switched off: set HF_HUB_OFFLINE=0"),
     ],
@@ -154,7 +155,7 @@ def test_a_folder_comes_before_the_hub(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert is_hub_id("owner/name")
     (tmp_path / "owner" / "name").mkdir(parents=True)
-    for given in ("owner/name", Path("owner/other"), "/owner/name", "embedded", "a/b/c"):
+    for given in ("owner/name", Path("owner/other"), "/owner/name", "./name", "embedded", "a/b/c"):
         assert not is_hub_id(given)
 
 
@@ -197,6 +198,25 @@ def test_options_say_how_to_load(monkeypatch, capsys, words, settings):
     assert named_target(options) == HUB_ID
     assert f"{HUB_ID} takes much" in capsys.readouterr().err
     assert not load.log.handlers
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (f"--target {HUB_ID}", ["ngram", "ar"]),
+        (f"--target {HUB_ID} --head eagle2=folder", ["eagle2", "ngram", "ar"]),
+        ("--head eagle2=folder", ["glance", "glance-chain", "eagle2", "ngram", "ar"]),
+    ],
+)
+def test_shipped_heads_are_left_out_beside_another_target(
+    monkeypatch, capsys, tmp_path, words, names
+):
+    (tmp_path / "glance").mkdir()
+    (tmp_path / "glance" / "config.json").touch()
+    monkeypatch.setattr("glance.drafters.load.MODELS", tmp_path)
+    options = build_parser().parse_args(["audit", *words.split()])
+    assert drafter_names(options) == names
+    assert "no head for them here: " in capsys.readouterr().err
 
 
 # --- the catalogue ---

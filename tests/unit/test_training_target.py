@@ -130,15 +130,17 @@ def test_labels_name_printable_characters(sampler) -> None:
 
 def test_a_run_writes_a_folder_and_resumes(tmp_path, monkeypatch, capfd) -> None:
     monkeypatch.setattr(
-        training, "build_model", lambda: embedded.build_model(layers=6, width=64, vision_layers=1)
+        training, "build_model", lambda *shape: embedded.build_model(*shape, vision_layers=1)
     )
     monkeypatch.setattr(training, "BUDGET", 120)
     monkeypatch.setattr(training, "ROWS", 900)
     monkeypatch.setattr(training, "_check", lambda *_: {"pages": 1, "cer": 1.0, "exact": 0.0})
-    training.train(tmp_path, minutes=0.2, pages=40)
+    training.train(tmp_path, minutes=0.2, pages=40, layers=6, width=64)
     first = json.loads((tmp_path / "progress.json").read_text())
     assert all(first["steps"][stage] > 0 for stage in training.STAGES)
     weights = load_file(tmp_path / "model" / "model.safetensors")
+    text = json.loads((tmp_path / "model" / "config.json").read_text())["text_config"]
+    assert (text["num_hidden_layers"], text["hidden_size"]) == (6, 64)
     assert {w.dtype for w in weights.values()} == {torch.bfloat16}
     training.train(tmp_path, minutes=0.15, pages=40, resume=True)
     second = json.loads((tmp_path / "progress.json").read_text())

@@ -48,6 +48,16 @@ def test_every_figure_is_valid_plotly_at_any_moment_of_a_run(stop):
         assert figure["layout"]["uirevision"] == "toy"
 
 
+def test_an_answer_of_one_token_is_not_said_to_be_plain_decoding():
+    lines = list(toy_trace(text="7"))
+    captions = [figure["layout"]["meta"]["caption"] for figure in figures(lines)]
+    assert captions[:2] == ["No round, so no candidate tree.", "No round, so no drafted tokens."]
+    assert captions[2].startswith("1 token; ")
+    assert not [words for words in captions if "plain" in words]
+    headline = summary(lines)["headline"]
+    assert headline.startswith("1 token, known as soon as the page was read. Too short to gain")
+
+
 def test_tree_draws_every_node_and_the_bonus_token():
     for step in lanes(LINES)["glance"].rounds:
         figure = tree_figure(step, "toy")
