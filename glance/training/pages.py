@@ -161,19 +161,29 @@ class Sampler:
         return self.plan.choices(lists, [len(g) for g in lists])[0]
 
     def windows(self, size: int, rows: int = 8, columns: int = 16) -> Batch:
-        """Windows of fixed shape from anywhere on a page, for the glyph loss; no turns."""
+        """Windows of fixed shape from anywhere on a page, for the glyph loss; no turns.
+
+        Of two draws the one with more characters: small print is the hardest and the rarest.
+        """
         images: list[np.ndarray] = []
         labels: list[np.ndarray] = []
         while len(images) < size:
+            drawn = [self._window(rows, columns) for _ in range(2)]
+            image, label = max(drawn, key=lambda window: np.count_nonzero(window[1]))
+            images.append(image)
+            labels.append(label)
+        return Batch(np.stack(images), np.stack(labels), [[] for _ in images])
+
+    def _window(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+        while True:
             p = self.rng.choice(self.pages)
             grid_rows, grid_columns = p.labels.shape[0], p.labels.shape[1] // SLOTS
             if grid_rows < rows or grid_columns < columns:
                 continue
             r = self.rng.randint(0, grid_rows - rows)
             c = self.rng.randint(0, grid_columns - columns)
-            images.append(p.image[r * CELL : (r + rows) * CELL, c * CELL : (c + columns) * CELL])
-            labels.append(p.labels[r : r + rows, c * SLOTS : (c + columns) * SLOTS])
-        return Batch(np.stack(images), np.stack(labels), [[] for _ in images])
+            image = p.image[r * CELL : (r + rows) * CELL, c * CELL : (c + columns) * CELL]
+            return image, p.labels[r : r + rows, c * SLOTS : (c + columns) * SLOTS]
 
     def strips(self, budget: int, rows: int) -> Batch:
         """Consecutive lines that fit into `rows` cell rows; everything else is painted over.

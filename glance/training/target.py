@@ -42,8 +42,8 @@ RATES = {"vision": 2e-3, "lines": 2e-3, "pages": 1.2e-3}  # AdamW's
 # learning rate of the vision tower (and glyph heads), and of the text model, as shares of RATES
 SHARES = {"vision": (1.0, 0.0), "lines": (0.0, 1.0), "pages": (0.3, 1.0)}
 # a stage ends when the running mean of its figure gets here, or when its time is up
-ENOUGH = {"vision": ("glyph", 0.94), "lines": ("token", 0.80)}
-LIMITS = {"vision": 16.0, "lines": 12.0}  # minutes
+ENOUGH = {"vision": ("glyph", 0.97), "lines": ("token", 0.80)}
+LIMITS = {"vision": 30.0, "lines": 12.0}  # minutes
 WARM_UP = 40  # steps
 BUDGET = 4200  # visual tokens a step
 ROWS = 8000  # visual tokens and text a step on whole pages
@@ -395,7 +395,7 @@ def _train(
     for stage in STAGES[STAGES.index(progress.stage) :]:
         progress.stage = stage
         # short runs share their time out; some is kept for the last check and for what is written
-        most = min(LIMITS[stage], 0.2 * left) if stage in LIMITS else math.inf
+        most = min(LIMITS[stage], 0.3 * left) if stage in LIMITS else math.inf
         rest = (until - time.monotonic()) / 60 - 0.03 * minutes - (3.0 if minutes >= LONG else 0.0)
         _run_stage(trainer, sampler, progress, min(most, rest), out, count)
         if is_first():
