@@ -476,7 +476,7 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     train.add_argument(
         "--layers",
-        type=_whole(6, 64),
+        type=_whole(8, 64),
         metavar="N",
         help="for the target: layers of its text model (default: 8)",
     )

@@ -7,7 +7,7 @@ Shapes: b prompts, S sequence length, n = R * C visual tokens a page.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,7 +16,9 @@ from torch import Tensor
 from glance.targets.embedded import (
     ASSISTANT,
     CELL,
+    CHARACTERS,
     END,
+    FIRST_CHARACTER,
     IMAGE,
     PAD,
     USER,
@@ -134,3 +136,16 @@ def build(batch: Batch) -> Sequences:
     same = segment_[:, :, None] == segment_[:, None, :]
     mask = ((same | (segment_[:, None, :] == 0)) & causal)[:, None]
     return Sequences(ids_, goals_, here_, ahead_, positions, mask, weights_)
+
+
+def misread(s: Sequences, share: float) -> Sequences:
+    """A share of the answers' characters replaced by random ones, as input only.
+
+    Answers are learnt behind the true characters, but given behind the model's own: one that it
+    misreads must not cost it its place on the page.
+    """
+    given = torch.zeros_like(s.mask[:, 0, 0])  # characters that were some row's goal
+    given[:, 1:] = s.goals[:, :-1] >= FIRST_CHARACTER
+    wrong = given & (torch.rand(s.ids.shape) < share)
+    any_character = torch.randint_like(s.ids, FIRST_CHARACTER, FIRST_CHARACTER + len(CHARACTERS))
+    return replace(s, ids=torch.where(wrong, any_character, s.ids))

@@ -34,7 +34,7 @@ from glance.training.curve import write_curve
 from glance.training.guide import Guide
 from glance.training.optimizer import MuonAdamW
 from glance.training.pages import CLASSES, SLOTS, Batch, Sampler, render
-from glance.training.sequences import Sequences, build, pixel_rows
+from glance.training.sequences import Sequences, build, misread, pixel_rows
 
 LAYERS, WIDTH = 8, 256  # of the text model that is shipped
 STAGES = ("vision", "lines", "pages")
@@ -49,7 +49,8 @@ BUDGET = 4200  # visual tokens a step
 ROWS = 8000  # visual tokens and text a step on whole pages
 PAIRS = 0.06  # share of steps on prompts of two pages
 GUIDE_WEIGHT = 0.4
-LAYER_HERE, LAYERS_AHEAD = 1, (3, 5)
+MISREAD = 0.02  # share of an answer's characters that the model is given wrongly
+LAYERS_HERE, LAYERS_AHEAD = (1, 4), (3, 5, 7)
 LONG = 5.0  # minutes; shorter runs are trials, for which minutes of set-up don't pay
 SAVE_EVERY = 180.0  # seconds
 CHECK_EVERY = 1800.0  # seconds; free-running answers cost much of a minute
@@ -88,7 +89,7 @@ class Trainer:
             nn.Linear(width, SLOTS * CLASSES)
             for width in (visual.config.hidden_size, visual.config.out_hidden_size)
         ).to(device)
-        self.here = Guide(text, LAYER_HERE)
+        self.here = [Guide(text, layer) for layer in LAYERS_HERE]
         self.ahead = [Guide(text, layer) for layer in LAYERS_AHEAD]
         self.seeing = [*visual.parameters(), *self.glyph_heads.parameters()]
         self.reading = list(text.parameters())
@@ -143,12 +144,13 @@ class Trainer:
         logits = self.model.lm_head(hidden[answer]).float()
         goal, weights = s.goals[answer], s.weights[answer]
         visual = int((s.ids[0] == VISION_END).nonzero().max())
-        here, hit_here = self.here.loss(s.here, s.mask, visual, s.weights)
+        here = [g.loss(s.here, s.mask, visual, s.weights) for g in self.here]
         ahead = [g.loss(s.ahead, s.mask, visual, s.weights) for g in self.ahead]
         token = (F.cross_entropy(logits, goal, reduction="none") * weights).sum() / weights.sum()
         right = (logits.argmax(-1) == goal).float().mean().item()
-        loss = token + GUIDE_WEIGHT * (here + sum(x for x, _ in ahead))
-        return loss, {"loss": token.item(), "token": right, "here": hit_here, "ahead": ahead[-1][1]}
+        loss = token + GUIDE_WEIGHT * sum(x for x, _ in here + ahead)
+        hits = {"here": here[-1][1], "ahead": ahead[-1][1]}
+        return loss, {"loss": token.item(), "token": right, **hits}
 
     def step(self, stage: str, batch: Batch, rate: float) -> dict[str, float]:
         """One update; returns figures of the batch."""
@@ -163,7 +165,7 @@ class Trainer:
                 glyph, figures["glyph"] = self._glyph_loss(seen, labels)
                 loss = loss + glyph
             if SHARES[stage][1] > 0:
-                s = build(batch)
+                s = misread(build(batch), MISREAD)
                 s = Sequences(*(getattr(s, f).to(self.device) for f in Sequences.__slots__))
                 read, more = self._read(seen[1], s)
                 loss, figures = loss + read, figures | more

@@ -16,7 +16,7 @@ from glance.together import agree, run_together
 from glance.training import target as training
 from glance.training.optimizer import MuonAdamW
 from glance.training.pages import CLASSES, SLOTS, Sampler, encode, render
-from glance.training.sequences import build, image_positions, pixel_rows
+from glance.training.sequences import build, image_positions, misread, pixel_rows
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +99,20 @@ def test_a_packed_turn_gives_the_logits_it_has_alone(sampler, model) -> None:
     torch.testing.assert_close(together, torch.cat(alone), atol=1e-9, rtol=0)
 
 
+def test_only_characters_of_answers_are_given_wrongly(sampler) -> None:
+    batch = sampler.whole(budget=900)
+    s = build(batch)
+    wrong = misread(s, 1.0)
+    changed = wrong.ids != s.ids
+    answers = torch.zeros_like(changed)
+    answers[:, 1:] = (s.goals[:, :-1] != -100) & (s.ids[:, 1:] != embedded.END)
+    assert not changed[~answers].any()
+    assert changed[answers].float().mean() > 0.9  # some draw the character that was there
+    assert (wrong.ids[answers] >= embedded.FIRST_CHARACTER).all()
+    assert torch.equal(wrong.goals, s.goals)
+    assert torch.equal(misread(s, 0.0).ids, s.ids)
+
+
 def test_goals_and_cells_line_up(sampler) -> None:
     batch = sampler.strips(budget=200, rows=4)
     s = build(batch)
@@ -135,12 +149,12 @@ def test_a_run_writes_a_folder_and_resumes(tmp_path, monkeypatch, capfd) -> None
     monkeypatch.setattr(training, "BUDGET", 120)
     monkeypatch.setattr(training, "ROWS", 900)
     monkeypatch.setattr(training, "_check", lambda *_: {"pages": 1, "cer": 1.0, "exact": 0.0})
-    training.train(tmp_path, minutes=0.2, pages=40, layers=6, width=64)
+    training.train(tmp_path, minutes=0.2, pages=40, layers=8, width=64)
     first = json.loads((tmp_path / "progress.json").read_text())
     assert all(first["steps"][stage] > 0 for stage in training.STAGES)
     weights = load_file(tmp_path / "model" / "model.safetensors")
     text = json.loads((tmp_path / "model" / "config.json").read_text())["text_config"]
-    assert (text["num_hidden_layers"], text["hidden_size"]) == (6, 64)
+    assert (text["num_hidden_layers"], text["hidden_size"]) == (8, 64)
     assert {w.dtype for w in weights.values()} == {torch.bfloat16}
     training.train(tmp_path, minutes=0.15, pages=40, resume=True)
     second = json.loads((tmp_path / "progress.json").read_text())
