@@ -16,6 +16,7 @@ QUESTION = "what is written on this page, and where?"
 def choose(page: Page, control: str, name: str) -> None:
     page.get_by_label(control).click()
     page.get_by_role("option", name=name, exact=True).click()
+    expect(page.get_by_role("option")).to_have_count(0)  # the list fades out
 
 
 def run(page: Page) -> None:
@@ -46,6 +47,8 @@ def test_settings_reach_the_run_and_wrong_ones_are_refused_in_words(toy_url, vis
     page = visit(toy_url)
     page.click("#g-settings button")
     page.fill("#g-temperature input", "11")
+    page.keyboard.press("Tab")
+    expect(page.locator("#g-temperature input")).to_have_value("11")
     page.click("#g-run")
     expect(page.locator(".g-state")).to_have_text("The temperature must be between 0 and 10.")
     page.fill("#g-temperature input", "0.8")
