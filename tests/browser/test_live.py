@@ -40,6 +40,14 @@ def run(page: Page, question: str) -> list[dict]:
     return lines(page)
 
 
+def depth(parents: list[int]) -> int:
+    """Tokens of the longest path below the root of a tree."""
+    depths: list[int] = []
+    for parent in parents:
+        depths.append(0 if parent < 0 else depths[parent] + 1)
+    return max(depths)
+
+
 def check_run(page: Page, found: list[dict]) -> None:
     """Equal answers on the page and in the trace; the tree drawn with the trace's nodes."""
     texts = [strip.text_content() for strip in page.locator(".g-strip").all()]
@@ -61,9 +69,9 @@ def check_run(page: Page, found: list[dict]) -> None:
         expect(markers).to_have_count(len(builds[-1]["tree"]["parent"]) + bonus)
 
 
-def test_every_shipped_example_has_a_recorded_run_and_four_are_shipped():
+def test_every_shipped_example_has_a_recorded_run_and_eight_are_shipped():
     examples = load_examples()
-    assert len(examples) == 4
+    assert len(examples) == 8
     assert all(example.recorded() for example in examples)
 
 
@@ -108,11 +116,16 @@ def test_stop_is_heard_while_the_model_decodes(live_url, visit):
 
 
 def test_a_deep_tree_on_a_phone_pans_in_its_own_box(live_url, visit):
-    page = visit(live_url, width=390, height=844)
+    example = load_examples()[0]
+    lines = [json.loads(line) for line in example.recorded().splitlines()]
+    builds = [line for line in lines if line["kind"] == "build"]
+    deepest = max(builds, key=lambda line: depth(line["tree"]["parent"]))["r"]
+    page = visit(f"{live_url}?ex={example.id}&round={deepest}", width=390, height=844)
+    expect(page.locator(".g-round-label")).to_contain_text(f"Round {deepest} of")
     expect(page.locator(".g-tree .g-plot .scatterlayer path.point").first).to_be_attached()
     shown, whole = page.evaluate(
         "(() => { const f = document.querySelector('.g-tree .g-plot-frame');"
         " return [f.clientWidth, f.scrollWidth]; })()"
     )
-    assert shown < 390 < whole  # the last recorded round is fifteen tokens deep
+    assert shown < 390 < whole
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

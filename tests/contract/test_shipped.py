@@ -15,7 +15,7 @@ from tests.contract.lossless import Reference, check, generated
 
 #: logits of a trained model are larger than those of the random ones, and so is their rounding
 LOGIT_BOUND = 1e-3
-PAGES = 4
+PAGES = 8
 
 Case = tuple[Prompt, Reference]
 

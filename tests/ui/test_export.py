@@ -205,7 +205,7 @@ def test_the_table_of_rounds_goes_over_the_wire_whole(example):
 
 
 def test_the_command_line_writes_the_same_file_without_torch_and_gradio(tmp_path):
-    trace, page = ROOT / "assets" / "traces" / "till.jsonl", tmp_path / "run.html"
+    trace, page = ROOT / "assets" / "traces" / "receipt.jsonl", tmp_path / "run.html"
     code = (
         "import sys; from glance.cli.main import main; "
         "sys.exit(main(sys.argv[1:]) or len({'torch', 'gradio'} & set(sys.modules)))"
