@@ -308,7 +308,7 @@ def _add_bench_gpu(commands: argparse._SubParsersAction[_Parser]) -> None:
         "time rounds at the size of Qwen3-VL-2B, 4B and 8B on this GPU, with random weights",
         "python -m glance bench-gpu --out runs/gpu",
     )
-    bench.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to fill")
+    _add_out(bench)
     bench.set_defaults(module="bench_gpu")
 
 
@@ -319,7 +319,7 @@ def _add_record(commands: argparse._SubParsersAction[_Parser]) -> None:
         "answer questions about generated pages and keep a trace of each, for law and replay",
         "python -m glance record --out runs/traces --n 20",
     )
-    record.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to fill")
+    _add_out(record)
     _add_tasks(record)
     _add_drafter(record, "what decodes")
     _add_per_task(record)
@@ -506,7 +506,7 @@ def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
         "draw document pages with their questions, answers and glyph boxes",
         "python -m glance render --out runs/pages --n 10",
     )
-    render.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to fill")
+    _add_out(render)
     render.add_argument("--n", type=_whole(1, 100_000), default=10, help="pages (default: 10)")
     render.add_argument("--split", choices=SPLITS, default="test", help="(default: test)")
     render.add_argument(
@@ -569,6 +569,10 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
         metavar="TASK",
         help=f"what to ask of pages of the test split: {', '.join(TASKS)} (default: all)",
     )
+
+
+def _add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to fill")
 
 
 def _add_per_task(parser: argparse.ArgumentParser, default: int = 20) -> None:
