@@ -1,4 +1,4 @@
-"""The words questions are asked in: fifteen phrasings of every question type.
+"""The words questions are asked in: fifteen phrasings of every question type, or more.
 
 The last HELD_OUT of each list are never used in training or validation, only in test.
 """
@@ -43,37 +43,65 @@ _FOLLOW_UPS = (
     "And can you find {x}?",
 )
 
+_ALL_TEXT = (
+    "the text",
+    "all the text",
+    "the whole text",
+    "the page",
+    "the whole page",
+    "the document",
+    "this document",
+    "everything",
+    "every word",
+    "every line",
+    "the words",
+    "all words here",
+)
+
+# Nobody asks for all of a page in the words of a form, so training must hear many ways to.
 _TRANSCRIBE = (
-    "Read the text.",
-    "Transcribe the page.",
+    *(
+        f"{verb} {text}."
+        for verb in (
+            "Read",
+            "Transcribe",
+            "Copy",
+            "Write out",
+            "Type out",
+            "Please read",
+            "Give me",
+        )
+        for text in _ALL_TEXT
+    ),
     "What does the page say?",
-    "Copy all the text.",
-    "Read everything on the page.",
-    "Write out the whole page.",
-    "Give me the full text.",
     "What is written here?",
-    "Type out this document.",
-    "Please read the document.",
-    "Transcribe everything.",
+    "What is on the page?",
+    "What words do you see?",
+    "Which words are on the page?",
     "Read this to me.",
+    "Please copy all you see.",
+    "Write it all down.",
+    "Type out all that is written.",
     "What text is on this page?",
     "Write down all you can read.",
     "Please transcribe this document.",
 )
 
 _CAPTION = (
-    "Describe the page.",
+    *(
+        f"{verb} {page}."
+        for verb in ("Describe", "Caption", "Give a caption for", "Say in short what you see on")
+        for page in ("the page", "this page", "the image", "this image", "this document")
+    ),
     "What kind of page is this?",
     "Give a caption.",
-    "Caption this image.",
     "What is this document?",
-    "Describe this document.",
     "What do you see?",
     "What does this page look like?",
-    "Describe the image.",
     "Say what this is.",
     "Give a short description.",
     "How does the page look?",
+    "What sort of page is this?",
     "Please describe what is shown.",
     "Sum up the look of this page.",
     "What sort of document is shown?",

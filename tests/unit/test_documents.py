@@ -161,12 +161,13 @@ def test_follow_ups_come_after_a_question_of_the_page() -> None:
         assert set(q.history) <= asked
 
 
-def test_fifteen_phrasings_a_type_and_three_only_in_test() -> None:
+def test_fifteen_phrasings_a_type_or_more_and_three_only_in_test() -> None:
     types = {q.type for q in ASKED}
     assert len(types) > 30
     for type_ in (*types, "transcribe", "caption"):
         for follow_up in (False, True):
-            assert len(set(phrasings(type_, "the total", follow_up))) == 15
+            ways = phrasings(type_, "the total", follow_up)
+            assert len(set(ways)) == len(ways) >= 15
     for split, pages in PAGES.items():
         held_out = [q.held_out for p in pages for q in p.questions]
         assert any(held_out) == (split == "test")
