@@ -66,6 +66,8 @@
     go(0, false);
   };
   const close = () => {
+    // a hidden button keeps the focus until the next frame, and with it the page's keys
+    if (card.contains(document.activeElement)) document.activeElement.blur();
     card.hidden = true;
     mark(null);
     before?.focus({ preventScroll: true });

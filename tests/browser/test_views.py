@@ -67,7 +67,7 @@ def test_a_phone_has_the_tree_as_an_ordered_list_in_view(visit, tmp_path):
 
 def test_text_in_what_hovers_is_literal(visit, tmp_path):
     page = visit(replay(tmp_path, NASTY), offline=True)
-    page.wait_for_function("document.querySelector('.g-entropy .g-plot').data")
+    page.wait_for_selector(".g-entropy .g-plot .main-svg")  # its policy lets no test poll by eval
     spelled = page.evaluate(
         "[...document.querySelector('.g-entropy .g-plot').data].flatMap((t) => t.customdata)"
     )
