@@ -8,7 +8,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from glance.engine.attention import grouped_attention
 from glance.engine.rows import Place, Rows
 from glance.engine.store import Store
 from glance.entropy import row_table
@@ -54,8 +53,7 @@ class TargetPass:
         seen = committed.index_copy(1, self._at, rows.visible)
         mask = mask_for(target.attention, seen[None, None], target.dtype)
         positions = target.family.step_positions(0, rows.depths + place.start + place.delta)
-        with grouped_attention(target):
-            logits, features = target.rows(self._cache, rows.ids, positions, mask, self._taps)
+        logits, features = target.rows(self._cache, rows.ids, positions, mask, self._taps)
         if not self._measured:
             return Answer(logits, features, None)
         asked = torch.stack([rows.parents, rows.ids], dim=1)

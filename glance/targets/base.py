@@ -8,7 +8,7 @@ the model, so that several requests can share it, from one thread or from severa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,6 +19,7 @@ from transformers import DynamicCache
 
 from glance.cache import resumed
 from glance.prefix_cache import Prefix
+from glance.targets.grouped import grouped_attention
 from glance.types import INPUT, Prompt, PromptError
 
 if TYPE_CHECKING:
@@ -316,7 +317,8 @@ class Target:
         taps: Sequence[int] = (),
     ) -> tuple[Tensor, Tensor | None]:  # [rows, V], [rows, K, d]
         """`forward` with cache and positions given, so that nothing of it is read by the host."""
-        with self._tapped(taps) as taken:
+        attending = nullcontext() if mask is None else grouped_attention(self)
+        with attending, self._tapped(taps) as taken:
             out = self.model(
                 input_ids=ids.unsqueeze(0),
                 attention_mask=mask,

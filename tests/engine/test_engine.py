@@ -19,13 +19,13 @@ from glance.drafters.medusa import MedusaDrafter
 from glance.drafters.ngram import NgramDrafter
 from glance.drafters.vispec import ViSpecDrafter
 from glance.engine import rows
-from glance.engine.attention import NAME, grouped_attention
 from glance.engine.choose import best_device, engine_for
 from glance.engine.engine import Engine, EngineError
 from glance.heads.hivis import HiViSConfig, HiViSHead
 from glance.heads.medusa import MedusaConfig, MedusaHead
 from glance.heads.vispec import ViSpecConfig, ViSpecHead
 from glance.replay import lanes
+from glance.targets.grouped import NAME, grouped_attention
 from tests.contract.lossless import drafter, reference
 from tests.eagle_heads import SHAPE, drawn, sizes
 from tests.eagle_heads import drafter as eagle_drafter

@@ -1,15 +1,16 @@
 """Attention of several rows over grouped keys, without a copy of the keys for every head.
 
-Under a mask, sdpa has no grouped form on CUDA that is fast, so transformers copies keys and values
-to all heads first: for a tree pass over a long context more traffic than the cache itself. The
-rows of all heads that share keys can stand in one matrix instead, and keys stay as they are.
+Under a mask, sdpa has no grouped form that is fast, so transformers copies keys and values to all
+heads first: for a tree pass over a long context more traffic than the cache itself. The rows of
+all heads that share keys can stand in one matrix instead, and keys stay as they are. transformers
+does so for single rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 from torch.nn import functional as F
@@ -17,7 +18,8 @@ from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-from glance.targets.base import Target
+if TYPE_CHECKING:
+    from glance.targets.base import Target
 
 NAME = "glance_grouped"
 
@@ -53,13 +55,13 @@ AttentionMaskInterface.register(NAME, sdpa_mask)
 def grouped_attention(target: Target) -> Iterator[None]:
     """The text layers of the target attend so meanwhile, where they would by sdpa.
 
-    Passes that other threads run at the same time get the same results either way.
+    Passes that other threads run at the same time get the same results either way, so nothing
+    waits; whoever ends puts back what the target was loaded with.
     """
     text = target.model.get_decoder().config  # which its layers read; not always the model's own
-    before = text._attn_implementation
-    if before == "sdpa":
+    if target.attention == "sdpa":
         text._attn_implementation = NAME
     try:
         yield
     finally:
-        text._attn_implementation = before
+        text._attn_implementation = target.attention
