@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from glance.heads.block import BlockHead, KeysValues
 from glance.heads.config import check_fits
 from glance.heads.formats import read_head
+from glance.layout import by_input, lay_by_input
 from glance.types import DraftBlock
 
 if TYPE_CHECKING:
@@ -76,9 +77,11 @@ class BlockDrafter:
         self.block_size = head.config.block_size
         self.revision = head.revision()
         self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
+        lay_by_input(self.head)
         self.target = target
         self.chain = chain
-        self.context_weights = head.context_weights()
+        matrix, norms = head.context_weights()
+        self.context_weights = by_input(matrix), norms
 
     def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> BlockState:
         c, device = self.head.config, self.target.device

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from glance.drafters.grown import Children, TreeShape, grow
 from glance.heads.config import check_fits
 from glance.heads.llama_layer import Attend, SequentialConfig
+from glance.layout import lay_by_input
 from glance.types import INPUT, CandidateTree
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ class RolloutDrafter:
         self.block_size = shape.depth + 2
         self.revision = head.revision()
         self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
+        lay_by_input(self.head)
         self.target = target
         self.shape = shape
 

@@ -14,6 +14,7 @@ from transformers import AutoModelForImageTextToText
 from glance import likeness, localization
 from glance.certificate import HALF, self_check
 from glance.hub import fetched, is_hub_id
+from glance.layout import lay_by_input
 from glance.targets.base import Target, kinds_of_layers
 from glance.targets.families import FAMILIES, TargetError, find_family
 from glance.targets.memory import free_memory, gib, memory_need
@@ -83,6 +84,8 @@ def load_target(
     )
     if device_map is None:
         model = model.to(device)
+        for layer in family.text_layers(model):
+            lay_by_input(layer)
     target = make_target(
         name,
         model,

@@ -107,7 +107,7 @@ def test_a_missing_rope_delta_fails_the_check(family):
 def test_a_bool_mask_under_eager_attention_would_be_wrong(monkeypatch):
     expected = reference("qwen3_vl", torch.float64, "eager")
     tiny = target("qwen3_vl", torch.float64, "eager")
-    monkeypatch.setattr("glance.verify.mask_for", lambda attention, mask, dtype: mask)
+    monkeypatch.setattr("glance.verify.mask_for", lambda _attention, mask, _dtype: mask)
     draft = drafter("noisy", "qwen3_vl", answer=expected.ids)
     with pytest.raises(AssertionError):
         check(tiny, prompt("qwen3_vl", dtype=torch.float64), draft, expected, 1e-5)
