@@ -14,6 +14,7 @@ from glance.trace import provenance
 NODES = (0, 3, 7, 15, 31, 63)
 CONTEXTS = (512, 1024, 2048, 4000)  # tokens; the last is what still fits an embedded target
 REPEATS = 25
+HOLLOW = 32  # width of a model that has next to nothing to compute
 
 
 def run(options: Namespace) -> int:
@@ -24,6 +25,8 @@ def run(options: Namespace) -> int:
 
     from glance.drafters.load import load_drafter
     from glance.profiling import longest_context, measure_passes
+    from glance.targets.embedded import build_model
+    from glance.targets.load import make_target
 
     torch.set_num_threads(1)
     target = named_target(options)
@@ -35,6 +38,16 @@ def run(options: Namespace) -> int:
     show(f"ms by context length; a tree of N drafted tokens, medians of {REPEATS}")
     heads = ("tokens", "plain", "draft", *(f"N = {n}" for n in NODES[1:]))
     show_table(heads, [(tokens, tree[0], draft, *tree[1:]) for tokens, draft, tree in rows])
+    calls_ms = None
+    if options.target == "embedded":
+        model = build_model(target.num_layers, HOLLOW)
+        hollow = make_target("hollow", model, tokenizer=target.tokenizer)
+        ((calls_ms,),) = measure_passes(hollow, None, (1,), (0,), repeats=REPEATS).verify_ms
+        tokens, _, (plain, *_) = rows[0]
+        show(
+            f"Its calls alone, on as many layers of width {HOLLOW} and an empty cache, take "
+            f"{calls_ms:.2f} ms: {calls_ms / plain:.0%} of a plain pass at {tokens} tokens."
+        )
     if options.image:
         by_context = {
             ("plain pass" if n == 0 else f"N = {n}"): [
@@ -61,6 +74,7 @@ def run(options: Namespace) -> int:
             "load": busy,
             "repeats": REPEATS,
             **asdict(times),
+            "calls_ms": calls_ms,
             "provenance": provenance(),
         },
     )

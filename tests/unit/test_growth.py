@@ -35,10 +35,10 @@ def test_every_line_is_drawn_and_higher_is_slower():
 def test_the_command_times_every_length_that_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = {}
+    asked = []
 
     def passes(_target, _drafter, contexts, nodes, repeats):
-        asked.update(contexts=contexts, nodes=nodes, repeats=repeats)
+        asked.append((contexts, nodes, repeats))
         ms = [[float(length + n) for n in nodes] for length in contexts]
         return PassTimes(tuple(contexts), tuple(nodes), ms, [1.0] * len(contexts))
 
@@ -51,11 +51,14 @@ def test_the_command_times_every_length_that_fits(
     monkeypatch.setattr("glance.profiling.measure_passes", passes)
     image, file = tmp_path / "growth.svg", tmp_path / "growth.json"
     assert main(["growth", "--image", str(image), "--json", str(file)]) == 0
-    assert asked["contexts"] == [128, 256]
+    (contexts, nodes, repeats), hollow = asked
+    assert contexts == [128, 256]
+    assert hollow == ((1,), (0,), repeats)
     out = capsys.readouterr().out
+    assert "take 1.00 ms: 1% of a plain pass at 128 tokens" in out
     assert re.search(r"^ *256 +256\.00 +1\.00 +259\.00", out, re.MULTILINE)
     result = json.loads(file.read_text())
-    assert result["verify_ms"][0] == [128.0 + n for n in asked["nodes"]]
+    assert result["verify_ms"][0] == [128.0 + n for n in nodes]
     assert "provenance" in result
     drawn = ElementTree.fromstring(image.read_text())
-    assert len(list(drawn.iter(f"{SVG}polyline"))) == len(asked["nodes"]) + 2
+    assert len(list(drawn.iter(f"{SVG}polyline"))) == len(nodes) + 2
