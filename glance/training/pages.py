@@ -15,8 +15,10 @@ import numpy as np
 
 from glance.documents.asking import Asker
 from glance.documents.dataset import PLACES, page
+from glance.documents.kinds import KINDS
 from glance.documents.page import Page, Question
 from glance.documents.phrasings import ask_for
+from glance.documents.values import Values
 from glance.targets.embedded import ASSISTANT, CELL, CHARACTERS, END, FIRST_CHARACTER, USER
 from glance.training.quoting import NO_CELL, Cell, quoted
 
@@ -103,6 +105,11 @@ def train_page(split: str, index: int) -> TrainPage:
     asker = Asker(random.Random(f"glance/turns/{split}/{index}"), split)
     asked = {(q.type, q.answer) for q in p.questions}
     more = [asker.question(f) for f in p.facts if (f.type, f.answer) not in asked]
+    # one question without an answer a page: as rare as in the mix, saying so is not learnt
+    item = Values(asker.rng, split).item().text
+    absent = asker.absent(p.facts, KINDS[p.kind].TASK, item)
+    if absent and item not in p.values:
+        more.append(asker.question(absent))
     paged = [
         [
             asker.question(f, where=asker.rng.choice(PLACES[n]))

@@ -10,6 +10,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from glance.documents.fields import NOT_THERE
 from glance.evaluate import character_errors, normalise
 from glance.targets import embedded
 from glance.together import agree, run_together
@@ -48,6 +49,12 @@ def test_pixels_and_positions_equal_the_processors(sampler, model) -> None:
     head, follow = image_positions(*grid[0, 1:].tolist())
     assert torch.equal(head, wanted[:, 0, : head.shape[1]])
     assert wanted[0, 0, head.shape[1]] == follow
+
+
+def test_every_page_is_asked_for_something_that_is_not_on_it(sampler) -> None:
+    unknown = encode(NOT_THERE)
+    asked = [any(turn.answer == unknown for turn in page.turns) for page in sampler.pages]
+    assert sum(asked) > 0.9 * len(asked)  # but for those that have a field of every group
 
 
 def test_two_pages_stand_where_the_model_puts_them(sampler, model) -> None:
