@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from glance.sampling import argmax
-from glance.targets.base import Target
+from glance.targets.base import FULL, SLIDING, Mask, Target
 from glance.types import Prompt
 
 
@@ -30,6 +30,56 @@ class Answers:
     features: Tensor | None  # [S, K, d] bfloat16; None without taps
 
 
+class _Packed:
+    """The rows that went through the target so far: the common beginning, then those after it."""
+
+    def __init__(self, target: Target, prompt: Prompt, shared: int, taps: Sequence[int]) -> None:
+        """Read the first `shared` tokens of `prompt`, its images among them."""
+        begin = replace(
+            prompt,
+            input_ids=prompt.input_ids[:, :shared],
+            model_inputs={
+                key: value[:, :shared] if value.shape[:2] == prompt.input_ids.shape else value
+                for key, value in prompt.model_inputs.items()
+            },
+        )
+        self._target, self._shared, self._taps = target, shared, taps
+        self._request, _, read = target.prefill(begin, taps)
+        self._read = [] if read is None else [read.bfloat16()]
+        self.segments, self.positions = [0] * shared, list(range(shared))
+        self.ids: list[int] = begin.input_ids[0].tolist()
+
+    @property
+    def features(self) -> Tensor | None:
+        """[S, K, d]; None without taps."""
+        return torch.cat(self._read) if self._read else None
+
+    def forward(self, rows: Sequence[tuple[int, int, int]]) -> Tensor:  # segment, position, id
+        """Logits [rows, V] of rows that follow."""
+        for segment, position, token_id in rows:
+            self.segments.append(segment)
+            self.positions.append(position)
+            self.ids.append(token_id)
+        target, device = self._target, self._target.device
+        of, at = torch.tensor(self.segments), torch.tensor(self.positions)
+        mine, now = of[-len(rows) :, None], at[-len(rows) :]
+        seen = ((of == 0) | (of == mine)) & (at <= now[:, None])
+        mask: Mask = seen[None, None].to(device)
+        if target.window is not None:
+            near = at > now[:, None] - target.window
+            mask = {FULL: mask, SLIDING: (seen & near)[None, None].to(device)}
+        logits, read = target.forward(
+            self._request,
+            torch.tensor(self.ids[-len(rows) :], device=device),
+            (now - self._shared).to(device),
+            mask,
+            self._taps,
+        )
+        if read is not None:
+            self._read.append(read.bfloat16())
+        return logits
+
+
 @torch.inference_mode()
 def answer_together(
     target: Target,
@@ -40,43 +90,12 @@ def answer_together(
 ) -> Answers:
     """What plain decoding answers to each of `prompts`."""
     shared = _shared_length(prompts)
-    device = target.device
-    begin = replace(
-        prompts[0],
-        input_ids=prompts[0].input_ids[:, :shared],
-        model_inputs={
-            key: value[:, :shared] if value.shape[:2] == prompts[0].input_ids.shape else value
-            for key, value in prompts[0].model_inputs.items()
-        },
-    )
-    request, _, read = target.prefill(begin, taps)
-    features = [] if read is None else [read.bfloat16()]
-    segments, positions = [0] * shared, list(range(shared))
-    ids: list[int] = begin.input_ids[0].tolist()
-
-    def forward(rows: Sequence[tuple[int, int, int]]) -> Tensor:  # segment, position, id -> [rows]
-        """Ids that follow the rows."""
-        for segment, position, token_id in rows:
-            segments.append(segment)
-            positions.append(position)
-            ids.append(token_id)
-        of, at = torch.tensor(segments), torch.tensor(positions)
-        mine, now = of[-len(rows) :, None], at[-len(rows) :]
-        mask = ((of == 0) | (of == mine)) & (at <= now[:, None])
-        logits, new = target.forward(
-            request,
-            torch.tensor(ids[-len(rows) :], device=device),
-            (now - shared).to(device),
-            mask[None, None].to(device),
-            taps,
-        )
-        if new is not None:
-            features.append(new.bfloat16())
-        return choose(logits)
-
+    packed = _Packed(target, prompts[0], shared, taps)
     tails = [prompt.input_ids[0, shared:].tolist() for prompt in prompts]
-    after = forward(
-        [(q + 1, shared + i, t) for q, tail in enumerate(tails) for i, t in enumerate(tail)]
+    after = choose(
+        packed.forward(
+            [(q + 1, shared + i, t) for q, tail in enumerate(tails) for i, t in enumerate(tail)]
+        )
     )
     lengths = [len(tail) for tail in tails]  # of each segment so far
     tokens: list[int] = after[torch.tensor(lengths).cumsum(0) - 1].tolist()
@@ -92,9 +111,23 @@ def answer_together(
             rows = [(q + 1, shared + lengths[q], answers[q][-1]) for q in live]
             for q in live:
                 lengths[q] += 1
-            tokens = forward(rows).tolist()
-    packed = torch.cat(features) if features else None
-    return Answers(answers, shared, ids, segments, positions, packed)
+            tokens = choose(packed.forward(rows)).tolist()
+    return Answers(answers, shared, packed.ids, packed.segments, packed.positions, packed.features)
+
+
+@torch.inference_mode()
+def read_together(
+    target: Target,
+    prompt: Prompt,  # begins with the `shared` tokens that all questions have in common
+    shared: int,
+    rows: Sequence[tuple[int, int, int]],  # segment, position, id of questions and known answers
+    taps: Sequence[int],
+) -> Tensor:  # [shared + rows, K, d] bfloat16
+    """What `answer_together` reads on the way to answers that are known: one pass for all rows."""
+    packed = _Packed(target, prompt, shared, taps)
+    packed.forward(rows)
+    assert packed.features is not None
+    return packed.features
 
 
 def _shared_length(prompts: Sequence[Prompt]) -> int:

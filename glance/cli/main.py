@@ -466,7 +466,8 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         type=Path,
         metavar="FOLDER",
         help="for a head: the finished head to train on from, which may have been made for another "
-        "target (default: none, that is random weights)",
+        "target; or OWNER/NAME of one on the Hugging Face hub, with HF_HUB_OFFLINE=0 set (default: "
+        "none, that is random weights)",
     )
     train.add_argument(
         "--device",
@@ -496,7 +497,16 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         "writes them, not from generated pages; `accelerate launch -m glance train head` shares "
         "the work among processes",
     )
+    train.add_argument(
+        "--taps",
+        choices=["cached", "online"],
+        default="cached",
+        help="with --data, the states of the target that a head learns from: cached on disk, or "
+        "online, when the target reads each answer again at every step, which takes longer and "
+        "hardly any disk (default: cached)",
+    )
     _add_target(train)
+    _add_max_pixels(train)
 
 
 def _add_render(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -670,6 +680,10 @@ def _add_loading(parser: argparse.ArgumentParser) -> None:
         help="cpu, cuda, cuda:1, or auto, which spreads the target over all there is "
         "(default: cpu)",
     )
+    _add_max_pixels(parser)
+
+
+def _add_max_pixels(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-pixels",
         type=_whole(1, 1 << 30),

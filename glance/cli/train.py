@@ -25,6 +25,12 @@ def run(options: Namespace) -> int:
     if options.data and options.what == "target":
         note("The target learns from generated pages only: leave --data away.")
         return 2
+    if options.taps == "online" and not options.data:
+        note("Taps of generated pages are always cached: --taps online needs --data.")
+        return 2
+    if options.max_pixels and not options.data:
+        note("Generated pages have a size of their own: --max-pixels needs --data.")
+        return 2
     if options.what == "head" and (options.layers or options.width):
         note("A head has its target's shape: leave --layers and --width away.")
         return 2
@@ -63,6 +69,8 @@ def run(options: Namespace) -> int:
                 device,
                 options.start,
                 options.data,
+                online=options.taps == "online",
+                max_pixels=options.max_pixels,
             )
             if is_first():
                 for folder in folders:

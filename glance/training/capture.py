@@ -27,8 +27,9 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from glance.answers import answer_together
+from glance.answers import answer_together, read_together
 from glance.documents.page import Page, Question
+from glance.heads.config import HeadError
 from glance.sampling import Sampler, argmax
 from glance.targets.base import Target
 from glance.types import Prompt
@@ -69,7 +70,8 @@ class Record:
     segments: Tensor  # [S] long
     answer: Tensor  # [S] bool: tokens that the target produced
     rotary: Tensor  # [axes, S] long: the target's own positions
-    #: [S, K, d] taps; zeros at the last token of an answer, which was never an input
+    #: [S, K, d] taps; zeros at the last token of an answer, which was never an input. K is 0 in a
+    #: record that is kept without them: see `read_again`
     features: Tensor
     #: [S] long: row of the visual token that an answer token was copied from, -1 if not known
     cells: Tensor
@@ -112,15 +114,17 @@ def answer_page(
 ) -> Record:
     """Answers of `target` to all `prompts`, as a packed record with features in bfloat16."""
     done = answer_together(target, prompts, [max_new_tokens] * len(prompts), taps, choose)
-    assert done.features is not None
+    taken = done.features
+    if taken is None:
+        taken = torch.empty(len(done.ids), 0, target.hidden_size, dtype=torch.bfloat16)
     # The last token of each answer is a label only: it was never an input.
     lengths = [prompt.input_ids.shape[1] for prompt in prompts]
     last = [n + len(answer) - 1 for n, answer in zip(lengths, done.answers, strict=True)]
     ids = done.ids + [answer[-1] for answer in done.answers]
     positions = done.positions + last
     segments = done.segments + list(range(1, len(prompts) + 1))
-    zeros = done.features.new_zeros(len(prompts), *done.features.shape[1:])
-    features = torch.cat((done.features, zeros)).cpu()
+    zeros = taken.new_zeros(len(prompts), *taken.shape[1:])
+    features = torch.cat((taken, zeros)).cpu()
 
     packed = torch.tensor([ids, positions, segments])
     order = torch.argsort(packed[2] * (int(packed[1].max()) + 1) + packed[1])
@@ -165,6 +169,41 @@ def sample_page(target: Target, sheet: Sheet, taps: Sequence[int], greedy: Recor
 
     most = int((greedy.answer & (greedy.segments == segment)).sum())
     return answer_page(target, [prompt], [question.task], taps, most, draw)
+
+
+def read_again(
+    target: Target, taps: Sequence[int], sheet: Sheet, record: Record, asked: int = 0
+) -> Record:
+    """A record without taps, with these: the target reads the page and the known answers again.
+
+    The features are those that it gave when it answered, but for rounding.
+
+    Args:
+        target: the model that answered.
+        taps: layer ids.
+        sheet: the page that the record is of.
+        record: see `answer_page`.
+        asked: place among the page's questions of the one in segment 1.
+
+    Raises:
+        HeadError: the page is not the one that was answered.
+    """
+    question = sheet.questions[asked]
+    prompt = target.prompt(sheet.image.convert("RGB"), question.question, question.history)
+    shared = int((record.segments == 0).sum())
+    if not torch.equal(prompt.input_ids[0, :shared].cpu(), record.ids[:shared]):
+        raise HeadError(
+            "An image is another one than when its questions were answered: begin again in another "
+            "folder."
+        )
+    follows = record.segments[1:] == record.segments[:-1]
+    read = torch.cat((follows, follows.new_zeros(1))) | (record.segments == 0)
+    after = torch.stack((record.segments, record.positions, record.ids), 1)[read][shared:]
+    rows = [(segment, position, token_id) for segment, position, token_id in after.tolist()]
+    taken = read_together(target, prompt, shared, rows, taps)
+    features = torch.zeros(len(read), *taken.shape[1:], dtype=taken.dtype)
+    features[read] = taken.cpu()
+    return replace(record, features=features, taps=tuple(taps))
 
 
 def answer_cells(target: Target, prompt: Prompt, sheet: Page, record: Record) -> Tensor:

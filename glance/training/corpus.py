@@ -34,6 +34,7 @@ from glance.together import share, wait
 from glance.training.blocks import anchor_rows
 from glance.training.capture import (
     Record,
+    Sheet,
     Source,
     capture_page,
     load_answers,
@@ -52,6 +53,9 @@ REPORT_EVERY = 15.0  # seconds
 #: Which answers: all of them greedy; a sampled one a page; of the greedy ones as many tokens as
 #: make the same total with the sampled ones, page by page.
 Answers = Literal["greedy", "sampled", "rest"]
+#: Gives a record of a page its taps, which are not on disk; the number is that of the question in
+#: segment 1, from 0 on.
+Online = Callable[[Sheet, Record, int], Record]
 #: Answers a page, unless it is answered already.
 Work = Callable[[Target, int], None]
 
@@ -68,6 +72,7 @@ class Corpus:
     sampled: dict[int, int] = field(default_factory=dict)  # tokens of each page's sampled answer
     source: Source = page
     apart: bool = False  # records are learned from one at a time, as those of large targets must
+    online: Online | None = None  # the records here have no taps: every load takes them anew
 
     def tokens(self, answers: Answers) -> int:
         """Answer tokens of all pages."""
@@ -86,7 +91,8 @@ class Corpus:
 
     def validation(self) -> list[Record]:
         """The records that no head learns from; this process's share of them."""
-        numbers = range(len(list(self.folder.glob("validation-*.safetensors"))))
+        files = sorted(self.folder.glob("validation-*.safetensors"))
+        numbers = [int(file.stem.removeprefix("validation-")) for file in files]
         return [self._read("validation", number) for number in share(numbers)]
 
     def sample(self, target: Target, taps: Sequence[int], seconds: float) -> None:
@@ -96,6 +102,7 @@ class Corpus:
             HeadError: the time was up before.
         """
         until = time.monotonic() + seconds
+        taps = () if self.online else taps
         for number in share(list(reversed(self.pages))):
             if record_path(self.folder, "sampled", number).exists():
                 continue
@@ -111,6 +118,15 @@ class Corpus:
         }
 
     def _read(self, split: str, number: int) -> Record:
+        record = self._stored(split, number)
+        if self.online is None:
+            return record
+        if split != "sampled":
+            return self.online(self.source(split, number), record, 0)
+        asked = self._stored("train", number).longest() - 1
+        return self.online(self.source("train", number), record, asked)
+
+    def _stored(self, split: str, number: int) -> Record:
         path = record_path(self.folder, split, number)
         record = load_record(path)
         if record.target_revision != self.target_revision:
@@ -152,7 +168,7 @@ def gather(target: Target, name: str, out: Path, taps: Sequence[int], seconds: f
 
 def folder_name(target: Target, taps: Sequence[int]) -> str:
     """Where the records of a target with these taps lie."""
-    named = "-".join("in" if tap == INPUT else str(tap) for tap in taps)
+    named = "-".join("in" if tap == INPUT else str(tap) for tap in taps) or "online"
     return f"answers-{target.revision or 'unnamed'}-{named}"
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 import torch
 
 from glance.heads.config import HeadError
+from glance.heads.files import head_folder
 from glance.targets.load import load_target
 from glance.together import agree, is_first, own_device, processes
 from glance.training.card import card
@@ -42,6 +43,9 @@ def train(
     device: str = "auto",
     start: Path | None = None,
     data: Path | None = None,
+    *,
+    online: bool = False,
+    max_pixels: int | None = None,
 ) -> list[Path]:
     """Train heads for `minutes` in all, shared out evenly; what one leaves goes to the others.
 
@@ -52,9 +56,11 @@ def train(
         minutes: wall-clock time, that of a resumed run included.
         resume: go on from the checkpoints in `out`; of several heads some may have none yet.
         device: a torch device, or "auto" for a GPU when there is one.
-        start: folder of a finished head to go on from, whatever target it was made for; a resumed
-            run has its own weights and leaves this alone.
+        start: folder of a finished head to go on from, or OWNER/NAME of one on the hub, whatever
+            target it was made for; a resumed run has its own weights and leaves this alone.
         data: JSONL file of questions (`glance.documents.examples`) in place of generated pages.
+        online: with data: keep no taps on disk, the target gives them at every step.
+        max_pixels: with data: images are scaled down to so many.
 
     Returns:
         The folders of the finished heads.
@@ -73,15 +79,28 @@ def train(
     if data is None and processes() > 1:
         raise HeadError("Several processes train heads on a data file only: name it with --data.")
     asked = data and DataFile(data)  # refuse before a model loads
+    if start:
+        head_folder(start)  # likewise, and fetch
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     # a target that people brought is as large as the card: half of it is enough to learn from
     dtype = torch.bfloat16 if asked and device == "cuda" else torch.float32
-    loaded, began = load_target(target, dtype, own_device(device)), time.monotonic()
+    loaded = load_target(target, dtype, own_device(device), max_pixels=max_pixels)
+    began = time.monotonic()
+    sampled = any("sampled" in RECIPES[name].stages for name in drafters)
     if asked:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // processes()))
         taps = sorted({tap for name in drafters for tap in RECIPES[name].taps(loaded)})
-        corpus = gather_data(loaded, asked, out, taps, 60 * minutes * ANSWERING)
+        corpus = gather_data(
+            loaded,
+            asked,
+            out,
+            taps,
+            60 * minutes * ANSWERING,
+            online=online,
+            sampled=sampled,
+            max_pixels=max_pixels,
+        )
     else:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))  # one core answers pages
         corpus = gather(loaded, target, out, all_taps(loaded), 60 * minutes * ANSWERING)
@@ -94,11 +113,12 @@ def train(
     command = f"{launched} -m glance train head {which} --minutes {minutes:g}"
     if data:
         command += f" --target {target} --data {data}"
+        command += " --taps online" if online else ""
+        command += f" --max-pixels {max_pixels}" if max_pixels else ""
 
     drawing = partial(sample_answer, folder=corpus.folder, taps=RECIPES["vispec"].taps(loaded))
-    needed = not data and any("sampled" in RECIPES[name].stages for name in drafters)
     folders = []
-    with answering(target, drawing, corpus.pages) if needed else nullcontext():
+    with answering(target, drawing, corpus.pages) if sampled and not data else nullcontext():
         for number, name in enumerate(drafters):
             torch.manual_seed(SEED)
             run = HeadTraining(

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from glance.drafters.load import load_drafter
 from glance.heads.config import HeadError
+from glance.heads.files import head_folder
 from glance.together import agree, gathered, is_first, processes, share, wait
 from glance.training.blocks import anchor_rows
 from glance.training.capture import Record
@@ -71,7 +72,7 @@ class Progress:
     stages: list[Stage] = field(default_factory=list)
     curve: list[dict[str, float | str]] = field(default_factory=list)
     validation: str = ""  # what the last one found
-    start: str = ""  # folder of the head whose weights it began with
+    start: str = ""  # folder or hub id of the head whose weights it began with
     start_revision: str = ""  # hash of those weights
 
     @property
@@ -307,8 +308,8 @@ class HeadTraining:
             buffer.copy_(tensors[name])
         self._restore(tensors)
 
-    def _start_from(self, folder: Path) -> None:
-        head, given = self.recipe.head, self.recipe.read(folder)
+    def _start_from(self, start: Path) -> None:
+        head, given = self.recipe.head, self.recipe.read(head_folder(start))
         shapes, found = (
             {name: tensor.shape for name, tensor in each.state_dict().items()}
             for each in (head, given)
@@ -316,11 +317,11 @@ class HeadTraining:
         differ = [name for name in sorted(shapes | found) if shapes.get(name) != found.get(name)]
         if differ:
             raise HeadError(
-                f"A head for {self.target.name} cannot start from {folder}: "
+                f"A head for {self.target.name} cannot start from {start}: "
                 f"{', '.join(differ[:3])} would have another shape."
             )
         head.load_state_dict(given.state_dict())
-        self.progress.start, self.progress.start_revision = str(folder), head.revision()
+        self.progress.start, self.progress.start_revision = str(start), head.revision()
 
     def _buffers(self) -> dict[str, Tensor]:
         return dict(self.recipe.head.named_buffers())

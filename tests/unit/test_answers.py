@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from glance.answers import answer_together
+from glance.answers import answer_together, read_together
 from glance.config import DecodeConfig
 from glance.decode import Decoder
 from glance.targets.base import Target
 from glance.types import Prompt
 from tests.tiny_models import FAMILIES, prompt, target
+
+KINDS = (*FAMILIES, "gemma3")  # whose window is shorter than any prompt
 
 
 def alone(target: Target, ask: Prompt, most: int) -> list[int]:
@@ -30,15 +32,14 @@ def variants(family: str, lengths: tuple[int, ...]) -> list[Prompt]:
     prompts = []
     for tail in tails:
         inputs = dict(base.model_inputs)
-        if "mm_token_type_ids" in inputs:
-            kinds = inputs["mm_token_type_ids"][:, :shared]
-            inputs["mm_token_type_ids"] = torch.cat((kinds, torch.zeros_like(tail)), 1)
+        for name in {"mm_token_type_ids", "token_type_ids"} & inputs.keys():
+            inputs[name] = torch.cat((inputs[name][:, :shared], torch.zeros_like(tail)), 1)
         ids = torch.cat((base.input_ids[:, :shared], tail), 1)
         prompts.append(replace(base, input_ids=ids, model_inputs=inputs))
     return prompts
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", KINDS)
 def test_ids_are_those_of_plain_decoding(family: str) -> None:
     tiny, limits = target(family, torch.float64), [24, 5, 16, 1]
     asks = variants(family, (8, 3, 5, 4))
@@ -46,6 +47,19 @@ def test_ids_are_those_of_plain_decoding(family: str) -> None:
     assert answers == [alone(tiny, ask, most) for ask, most in zip(asks, limits, strict=True)]
     assert [len(answer) for answer in answers] == limits
     assert len({tuple(answer[:5]) for answer in answers}) == 4
+
+
+@pytest.mark.parametrize("family", KINDS)
+def test_known_answers_are_read_in_one_pass(family: str) -> None:
+    tiny, taps = target(family, torch.float64), (0, 2)
+    asks = variants(family, (8, 3, 5))
+    done = answer_together(tiny, asks, [12, 4, 1], taps)
+    assert done.features is not None
+    rows = list(zip(done.segments, done.positions, done.ids, strict=True))[done.shared :]
+    mixed = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0)).tolist()
+    read = read_together(tiny, asks[0], done.shared, [rows[place] for place in mixed], taps)
+    order = [*range(done.shared), *(done.shared + place for place in mixed)]
+    torch.testing.assert_close(read, done.features[order], rtol=2**-7, atol=1e-6)
 
 
 def test_an_end_token_ends_one_answer_and_not_the_others() -> None:

@@ -158,6 +158,9 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["train", "head", "--drafter", "eagle2", "--all"], "--drafter"),
         (["train", "head", "--all", "--start", "nowhere"], "random weights"),
         (["train", "target", "--all"], "trains heads"),
+        (["train", "head", "--taps", "online"], "online needs --data"),
+        (["train", "head", "--taps", "none"], "cached"),
+        (["train", "head", "--max-pixels", "1000"], "pixels needs --data"),
         (["render", "--n", "2"], "--out"),
         (["ask", "page.png", "What?", "--target", "nowhere"], "no file"),
     ],
@@ -626,8 +629,8 @@ def test_train_hands_its_options_on(
 ) -> None:
     calls: list[tuple[object, ...]] = []
 
-    def train(drafters: tuple[str, ...], *given: object) -> list[Path]:
-        calls.append((drafters, *given))
+    def train(drafters: tuple[str, ...], *given: object, **records: object) -> list[Path]:
+        calls.append((drafters, *given, records))
         return [tmp_path / name / "head" for name in drafters]
 
     def train_target(*given: object, **shape: object) -> None:
@@ -638,9 +641,10 @@ def test_train_hands_its_options_on(
     options = ["--out", str(tmp_path), "--minutes", "7", "--resume", "--device", "cpu"]
     assert main(["train", "target", *options]) == 0
     assert main(["train", "head", "--target", "runs/target/model", *options]) == 0
+    cached = {"online": False, "max_pixels": None}
     assert calls == [
         (tmp_path, 7.0, True, "cpu", {"layers": 8, "width": 256}),
-        (("glance",), "runs/target/model", tmp_path, 7.0, True, "cpu", None, None),
+        (("glance",), "runs/target/model", tmp_path, 7.0, True, "cpu", None, None, cached),
     ]
     assert main(["train", "head", "--drafter", "eagle2", *options]) == 0
     assert calls[-1][0] == ("eagle2",)
@@ -653,7 +657,10 @@ def test_train_hands_its_options_on(
     assert main(["train", "target", *options, *shape]) == 2
     start = tmp_path / "head"
     assert main(["train", "head", "--out", str(tmp_path), "--start", str(start)]) == 0
-    assert calls[-1][-2:] == (start, None)
+    assert calls[-1][-3:] == (start, None, cached)
+    own = ["--data", "own.jsonl", "--taps", "online", "--max-pixels", "1000"]
+    assert main(["train", "head", "--out", str(tmp_path), *own]) == 0
+    assert calls[-1][-2:] == (Path("own.jsonl"), {"online": True, "max_pixels": 1000})
     said = capsys.readouterr().out
     for folder in (tmp_path / "model", *(tmp_path / name / "head" for name in HEADS)):
         assert str(folder) in said

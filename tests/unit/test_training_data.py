@@ -4,6 +4,10 @@ Run: python -m pytest tests/unit/test_training_data.py
 """
 
 import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +22,8 @@ from glance.documents.examples import Example, write_examples
 from glance.drafters.load import load_drafter
 from glance.heads.config import HeadError
 from glance.targets.base import Target
+from glance.targets.embedded import build_model, build_processor
+from glance.targets.load import load_target
 from glance.together import run_together
 from glance.training import capture, data_corpus, head, loop
 from glance.training.capture import load_record
@@ -26,6 +32,8 @@ from glance.training.data_corpus import DataFile, check_size, gather_data
 from glance.training.loop import HeadTraining
 from glance.training.recipe_glance import ANCHORS, GlanceRecipe, mask_token, recompute
 from tests.training_records import tiny_target
+
+ROOT = Path(__file__).parents[2]
 
 IMAGES = 7  # one of them for validation
 TAPS = (0, 1, 2)
@@ -58,6 +66,16 @@ def corpus(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     with pytest.MonkeyPatch.context() as patch:
         shorten(patch)
         return gather_data(target, DataFile(data_file(folder)), folder / "out", TAPS, 600.0)
+
+
+@pytest.fixture(scope="module")
+def online(target: Target, corpus: Corpus) -> Corpus:
+    """The same, without taps on disk."""
+    assert isinstance(corpus.source, DataFile)
+    with pytest.MonkeyPatch.context() as patch:
+        shorten(patch)
+        out = corpus.folder.parent
+        return gather_data(target, corpus.source, out, TAPS, 600.0, online=True)
 
 
 def data_file(folder: Path, images: int = IMAGES) -> Path:
@@ -96,24 +114,111 @@ def test_a_closed_set_stays_as_it_is(target: Target, corpus: Corpus) -> None:
     assert {path: path.stat().st_mtime_ns for path in corpus.folder.iterdir()} == before
 
 
-def test_the_size_said_bounds_the_taps(
+def same(one: capture.Record, other: capture.Record) -> None:
+    """All is equal, and the features but for the last digit of bfloat16."""
+    for name in capture.TENSORS:
+        if name != "features":
+            assert torch.equal(getattr(one, name), getattr(other, name)), name
+    assert (one.tasks, one.taps, one.target_revision) == (
+        other.tasks,
+        other.taps,
+        other.target_revision,
+    )
+    torch.testing.assert_close(one.features, other.features, rtol=2**-7, atol=1e-4)
+
+
+def test_taps_taken_online_are_those_of_the_cache(
+    target: Target, corpus: Corpus, online: Corpus
+) -> None:
+    assert online.folder.name == corpus.folder.name.replace("0-1-2", "online")
+    assert (online.pages, online.counts) == (corpus.pages, corpus.counts)
+    for path in online.folder.glob("*-0*.safetensors"):
+        assert load_record(path).features.shape[1] == 0
+    for each in (corpus, online):
+        each.sample(target, TAPS, seconds=600.0)
+    for number in corpus.pages:
+        for answers in ("greedy", "sampled", "rest"):
+            same(online.load(answers, number), corpus.load(answers, number))
+    same(online.validation()[0], corpus.validation()[0])
+
+
+def test_taps_are_those_of_the_image(online: Corpus) -> None:
+    record = load_record(online.folder / "train-00000.safetensors")
+    sheet = online.source("train", 0)
+    blank = replace(sheet, image=Image.new("RGB", sheet.image.size, "white"))
+    assert online.online is not None
+    right, wrong = (online.online(page, record, 0).features for page in (sheet, blank))
+    assert (right - wrong).abs().max() > 0.1
+    other = replace(sheet, image=sheet.image.resize((140, 140)))
+    with pytest.raises(HeadError, match="An image is another one"):
+        online.online(other, record, 0)
+
+
+def test_losses_are_the_same_either_way(
+    target: Target, corpus: Corpus, online: Corpus, tmp_path: Path
+) -> None:
+    found = []
+    for way, each in (("cached", corpus), ("online", online)):
+        torch.manual_seed(0)
+        run = HeadTraining(GlanceRecipe(target, each), each, tmp_path / way)
+        found.append(([run.step("greedy", 1e-3) for _ in range(2)], str(run.validate())))
+    (cached, says), (taken, says_too) = found
+    assert taken == pytest.approx(cached, rel=1e-3)
+    assert says_too == says
+    assert cached[0] != cached[1]
+
+
+def test_an_unread_validation_image_leaves_the_others(corpus: Corpus, tmp_path: Path) -> None:
+    path = corpus.folder / "validation-00000.safetensors"
+    (tmp_path / "validation-00001.safetensors").hardlink_to(path)
+    assert len(replace(corpus, folder=tmp_path).validation()) == 1
+
+
+def test_answers_at_another_size_are_another_corpus(target: Target, corpus: Corpus) -> None:
+    data, out = corpus.source, corpus.folder.parent
+    assert isinstance(data, DataFile)
+    scaled = gather_data(target, data, out, TAPS, seconds=600.0, max_pixels=4000)
+    assert scaled.folder.name == f"{corpus.folder.name}-4000px"
+
+
+@pytest.mark.parametrize("way", ["cached", "online"])
+def test_the_size_said_bounds_the_records(
+    request: pytest.FixtureRequest,
+    way: str,
     target: Target,
-    corpus: Corpus,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(data_corpus, "PROBED", IMAGES)  # of all images, so that it is a bound
     monkeypatch.setattr(data_corpus, "GB", 1.0)
+    corpus: Corpus = request.getfixturevalue("corpus" if way == "cached" else "online")
     assert isinstance(corpus.source, DataFile)
-    check_size(target, corpus.source, corpus.folder, len(TAPS))
+    check_size(target, corpus.source, corpus.folder, len(TAPS) if way == "cached" else 0)
     said = capsys.readouterr().err
-    assert "7 images with 10 questions: their records take up to " in said
-    taps = sum(
-        load_record(path).features.numel() * data_corpus.BYTES
-        for path in corpus.folder.glob("*-0*.safetensors")
+    assert "7 images with 10 questions: their records (" in said
+    assert f"{'taps cached' if way == 'cached' else 'gives online at every step'}) take" in said
+    size = sum(
+        tensor.nbytes
+        for split in ("train", "validation")
+        for path in corpus.folder.glob(f"{split}-*.safetensors")
+        for tensor in load_file(path).values()
     )
     bound = float(said.split("take up to ")[1].split(" GB")[0])
-    assert 0.6 * bound < taps <= 1.1 * bound  # one of them is for validation, and not probed
+    assert 0.6 * bound < size <= 1.1 * bound  # one of them is for validation, and not probed
+
+
+def test_sampled_answers_are_part_of_the_size(
+    target: Target, corpus: Corpus, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.setattr(data_corpus, "GB", 1.0)
+    assert isinstance(corpus.source, DataFile)
+    for sampled in (False, True):
+        check_size(target, corpus.source, corpus.folder, len(TAPS), sampled)
+    without, both = (
+        float(line.split("take up to ")[1].split(" GB")[0])
+        for line in capsys.readouterr().err.splitlines()
+    )
+    assert 1.5 * without < both < 2 * without
 
 
 def test_records_that_would_not_fit_are_refused(
@@ -206,7 +311,13 @@ def test_two_processes_give_the_loss_of_one(tmp_path: Path) -> None:
 def test_the_command_trains_resumes_and_writes_a_card(
     target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
-    monkeypatch.setattr(head, "load_target", lambda *_given: target)
+    asked: list[dict[str, Any]] = []
+
+    def load(*_given: object, **how: Any) -> Target:
+        asked.append(how)
+        return target
+
+    monkeypatch.setattr(head, "load_target", load)
     monkeypatch.setattr(torch, "set_num_threads", lambda _count: None)
     out, file = tmp_path / "out", data_file(tmp_path)
     command = ["train", "head", "--target", "tiny", "--data", str(file), "--out", str(out)]
@@ -222,4 +333,51 @@ def test_the_command_trains_resumes_and_writes_a_card(
     assert main([*command, "--minutes", "0.002", "--resume"]) == 0
     after = json.loads((out / "glance" / "state.json").read_text())["stages"][0]["steps"]
     assert after >= steps_before
+    assert asked == [{"max_pixels": None}] * 2
+    command[-1] = str(tmp_path / "other")
+    options = ["--taps", "online", "--max-pixels", "4000"]
+    assert main([*command, "--minutes", "0.001", *options]) == 0
+    assert asked[2] == {"max_pixels": 4000}
+    assert [path.name for path in (tmp_path / "other").glob("answers-tiny-online-*-4000px")]
+    text = (tmp_path / "other" / "glance" / "head" / "README.md").read_text()
+    assert f"--data {file} --taps online --max-pixels 4000`" in text
     assert main(["train", "target", "--data", str(file)]) == 2
+
+
+@pytest.mark.slow
+def test_accelerate_launches_processes_that_train_one_head_and_resume(tmp_path: Path) -> None:
+    """Everything real. Without graphics cards --multi_gpu is what starts more than one process."""
+    build_model(layers=1, width=32, vision_layers=1).save_pretrained(tmp_path / "model")
+    build_processor().save_pretrained(tmp_path / "model")
+    file, out = data_file(tmp_path, images=5), tmp_path / "out"
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu"]
+    launch += ["--num_processes", "2", "--main_process_port", "0", "-m", "glance"]
+    train = ["train", "head", "--drafter", "medusa", "--target", str(tmp_path / "model")]
+    train += ["--data", str(file), "--out", str(out), "--device", "cpu", "--minutes"]
+    state = out / "medusa" / "state.json"
+
+    first = subprocess.Popen([*launch, *train, "4"], cwd=ROOT)
+    deadline = time.monotonic() + 600
+    try:
+        while not state.exists():  # the search is over
+            assert first.poll() is None, "it ended before its first checkpoint"
+            assert time.monotonic() < deadline, "no checkpoint was written"
+            time.sleep(0.1)
+    finally:
+        first.terminate()
+    assert first.wait(60) != 0
+    before = json.loads(state.read_text())
+    assert not before["stages"][0]["ended"]
+
+    minutes = f"{before['seconds'] / 60 + 0.5:.2f}"
+    again = [*launch, *train, minutes, "--resume"]
+    done = subprocess.run(again, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{out / 'medusa' / 'head'}\n"  # one of them speaks
+    after = json.loads(state.read_text())
+    assert after["stages"][0]["tried"] == before["stages"][0]["tried"]
+    assert after["stages"][0]["steps"] > before["stages"][0]["steps"]
+    [head_file] = out.rglob("config.json")
+    text = (head_file.parent / "README.md").read_text()
+    assert "`accelerate launch --num_processes 2 -m glance train head" in text
+    assert load_drafter("medusa", load_target(tmp_path / "model"), head_file.parent) is not None

@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 import torch
+from huggingface_hub.errors import LocalEntryNotFoundError
 from torch import Tensor
 
 from glance.cli.main import HEADS
@@ -20,7 +22,7 @@ from glance.heads.config import HeadError
 from glance.sampling import Sampler
 from glance.targets.base import Target
 from glance.training import corpus as gathered
-from glance.training import loop
+from glance.training import head, loop
 from glance.training.capture import answer_page, save_record
 from glance.training.card import card
 from glance.training.corpus import Corpus, record_path
@@ -313,6 +315,26 @@ def test_a_start_of_another_shape_is_refused(
         training(target, corpus, tmp_path, "eagle2", start=tmp_path / "given")
     with pytest.raises(HeadError, match="no head"):
         training(target, corpus, tmp_path, "eagle2", start=tmp_path / "nowhere")
+
+
+def test_a_run_starts_from_a_head_on_the_hub(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = RECIPES["medusa"](target, corpus)
+    given.write(tmp_path / "cache")
+
+    def snapshot_download(repository: str, **_options: object) -> str:
+        if repository != "someone/a-head":
+            raise LocalEntryNotFoundError("Cannot reach the hub.\nCheck your connection.")
+        return str(tmp_path / "cache")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    run = training(target, corpus, tmp_path / "run", "medusa", start=Path("someone/a-head"))
+    assert run.recipe.head.revision() == given.read(tmp_path / "cache").revision()
+    assert run.progress.start == "someone/a-head"
+    monkeypatch.setattr(head, "load_target", None)  # refused before
+    with pytest.raises(HeadError, match=r"^someone/none .*\.$"):
+        head.train(("medusa",), "tiny", tmp_path, 1.0, start=Path("someone/none"))
 
 
 def test_answers_of_another_target_are_refused(corpus: Corpus) -> None:
