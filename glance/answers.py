@@ -64,10 +64,11 @@ class _Packed:
         of, at = torch.tensor(self.segments), torch.tensor(self.positions)
         mine, now = of[-len(rows) :, None], at[-len(rows) :]
         seen = ((of == 0) | (of == mine)) & (at <= now[:, None])
-        mask: Mask = seen[None, None].to(device)
+        full = seen[None, None].to(device)
+        mask: Mask = full
         if target.window is not None:
             near = at > now[:, None] - target.window
-            mask = {FULL: mask, SLIDING: (seen & near)[None, None].to(device)}
+            mask = {FULL: full, SLIDING: (seen & near)[None, None].to(device)}
         logits, read = target.forward(
             self._request,
             torch.tensor(self.ids[-len(rows) :], device=device),
