@@ -31,14 +31,14 @@ class Example(NamedTuple):
 
 
 EXAMPLES = (
-    Example("receipt", 9006, "transcribe", "Receipt: all text"),
+    Example("receipt", 9010, "transcribe", "Receipt: all text"),
     Example("invoice", 9006, "prices", "Invoice: items and prices"),
     Example("letter", 9005, "body", "Letter: what it says"),
     Example("form", 9004, "options", "Form: the options"),
     Example("table", 9003, "all_values", "Table: one column, tilted page"),
-    Example("chart", 9003, "all_values", "Chart: labels and values"),
-    Example("infographic", 9005, "all_values", "Infographic: every fact, from a photo"),
-    Example("sign", 9007, "fact", "Sign: one year, too short to gain"),
+    Example("chart", 9033, "all_values", "Chart: labels and values"),
+    Example("infographic", 9002, "all_values", "Infographic: dates and events, out of focus"),
+    Example("sign", 9008, "fact", "Sign: one year, too short to gain"),
 )
 
 
@@ -53,7 +53,13 @@ def record() -> None:
         asked = next(q for q in drawn.questions if q.type == one.type)
         save_sample(drawn, samples, one.kind)
         image, trace = samples / f"{one.kind}.png", traces / f"{one.kind}.jsonl"
-        command = ["ask", image.relative_to(ROOT).as_posix(), asked.question, "--trace", str(trace)]
+        command = [
+            "ask",
+            image.relative_to(ROOT).as_posix(),
+            asked.question,
+            "--trace",
+            trace.relative_to(ROOT).as_posix(),
+        ]
         subprocess.run([sys.executable, "-m", "glance", *command], check=True, cwd=ROOT)
         manifest.append(
             {
