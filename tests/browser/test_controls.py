@@ -46,11 +46,14 @@ def test_any_two_drafters_run_side_by_side_and_a_card_is_one_click_away(toy_url,
 def test_settings_reach_the_run_and_wrong_ones_are_refused_in_words(toy_url, visit):
     page = visit(toy_url)
     page.click("#g-settings button")
-    page.fill("#g-temperature input", "11")
+    temperature = page.locator("#g-temperature input")
+    expect(temperature).to_have_value("0")
+    page.wait_for_timeout(500)  # a section that opens writes its values once more, as it settles
+    temperature.fill("11")
     page.keyboard.press("Tab")
-    expect(page.locator("#g-temperature input")).to_have_value("11")
+    expect(temperature).to_have_value("11")
     page.click("#g-run")
     expect(page.locator(".g-state")).to_have_text("The temperature must be between 0 and 10.")
-    page.fill("#g-temperature input", "0.8")
+    temperature.fill("0.8")
     run(page)
     expect(page.locator(".g-badge")).to_contain_text("temperature 0.8: lanes are not compared")
