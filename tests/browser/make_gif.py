@@ -26,7 +26,7 @@ FRAMES = 48
 STEP = 160  # ms a frame
 HOLD = 2500  # ms, the last frame
 WIDTH = 900  # px of the file
-COLOURS = 64
+COLOURS = 255
 LIMIT = 2_000_000  # bytes
 #: the run at the top alone, no scrollbar
 STYLE = ".g-rounds, .g-tools { display: none !important; } body { overflow: hidden; }"
