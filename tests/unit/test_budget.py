@@ -299,7 +299,8 @@ def test_measuring_takes_every_size_in_turn_and_leaves_no_trace(family, drafter,
     short, longest = profile.contexts
     assert longest + MOST_NODES + 1 == tiny.max_context  # 512: nothing runs past its end
     assert rows[:2] == [(1, 0), (1, 0)]  # fill the caches
-    turn = [(n + 1, context) for context in (short, longest) for n in NODES]
+    untimed = NODES[:1]  # before each context's own
+    turn = [(n + 1, context) for context in (short, longest) for n in (*untimed, *NODES)]
     assert rows[2:] == turn * 3  # the first turn only warms up
     # a fake clock says that all work takes as long
     assert {ms for row in profile.verify_ms for ms in row} == {1.0}
@@ -320,7 +321,8 @@ def test_measuring_hands_a_drafter_what_the_protocol_promises():
     short, longest = measure_costs(target("qwen3_vl"), Watching(VOCAB), repeats=1).contexts
     assert seen == [
         (short + 1, short, 2, 64),
-        (longest + 1, longest, 2, 64),
         (short + 5, 4, 2, 64),
+        (longest + 1, longest, 2, 64),
         (longest + 5, 4, 2, 64),
+        *((context + ahead, 4, 2, 64) for context in (short, longest) for ahead in (9, 13)),
     ]
