@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from glance.heads.block import BlockHead, KeysValues
 from glance.heads.config import check_fits
 from glance.heads.formats import read_head
-from glance.layout import by_input, lay_by_input
+from glance.heads.layout import by_input, ready
 from glance.types import DraftBlock
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class BlockDrafter:
         self.taps = head.config.target_layer_ids
         self.block_size = head.config.block_size
         self.revision = head.revision()
-        self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
-        lay_by_input(self.head)
+        ready(head, target.device, target.dtype)
+        self.head = head
         self.target = target
         self.chain = chain
         matrix, norms = head.context_weights()

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from glance.heads.config import check_fits
+from glance.heads.layout import ready
 from glance.heads.medusa import MedusaHead, read_medusa
-from glance.layout import lay_by_input
 from glance.types import DraftBlock
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class MedusaDrafter:
         self.taps = (target.num_layers - 1,)
         self.block_size = head.config.medusa_num_heads + 1
         self.revision = head.revision()
-        self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
-        lay_by_input(self.head)
+        ready(head, target.device, target.dtype)
+        self.head = head
         self.target = target
 
     def start(self, prompt_ids: list[int], positions: Tensor | None = None) -> None:

@@ -12,8 +12,8 @@ from torch.nn import functional as F
 
 from glance.drafters.grown import Children, TreeShape, grow
 from glance.heads.config import check_fits
+from glance.heads.layout import ready
 from glance.heads.llama_layer import Attend, SequentialConfig
-from glance.layout import lay_by_input
 from glance.types import INPUT, CandidateTree
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ class RolloutDrafter:
         self.passes = shape.depth + 1
         self.block_size = shape.depth + 2
         self.revision = head.revision()
-        self.head = head.to(target.device, target.dtype).eval().requires_grad_(False)
-        lay_by_input(self.head)
+        ready(head, target.device, target.dtype)
+        self.head = head
         self.target = target
         self.shape = shape
 

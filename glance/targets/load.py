@@ -13,8 +13,8 @@ from transformers import AutoModelForImageTextToText
 
 from glance import likeness, localization
 from glance.certificate import HALF, self_check
+from glance.heads.layout import lay_by_input
 from glance.hub import fetched, is_hub_id
-from glance.layout import lay_by_input
 from glance.targets.base import Target, kinds_of_layers
 from glance.targets.families import FAMILIES, TargetError, find_family
 from glance.targets.memory import free_memory, gib, memory_need

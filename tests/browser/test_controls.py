@@ -35,7 +35,7 @@ def test_any_two_drafters_run_side_by_side_and_a_card_is_one_click_away(toy_url,
     expect(card).to_be_hidden()
     shown.locator("summary").click()
     expect(card).to_be_visible()
-    expect(card.locator("h3").first).to_contain_text("GLANCE head")
+    expect(card.locator("h3").first).to_have_text("GLANCE head (block diffusion)")
     run(page)
     expect(page.locator(".g-lane-name")).to_have_text(["GLANCE chain", "Prompt lookup"])
     expect(page.locator(".g-badge")).to_have_attribute("data-state", "equal")

@@ -121,8 +121,7 @@ def test_only_the_session_reaches_the_decoder(name):
 @pytest.mark.parametrize("name", layer("glance.drafters"))
 def test_losslessness_never_rests_on_drafter_code(name):
     ours = {n for n in imports(ALL[name]) if n.startswith("glance.")}
-    # the layout of weights is no part of the decoder: it knows tensors alone
-    allowed = ("glance.types", "glance.heads", "glance.drafters", "glance.layout")
+    allowed = ("glance.types", "glance.heads", "glance.drafters")
     assert all(n.startswith(allowed) for n in ours), ours
 
 

@@ -16,6 +16,12 @@ def by_input(weight: Tensor) -> Tensor:
     return weight.t().contiguous().t()
 
 
+def ready(head: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
+    """Put a head where it drafts, frozen, its weights laid for few rows."""
+    head.to(device, dtype).eval().requires_grad_(False)
+    lay_by_input(head)
+
+
 def lay_by_input(module: nn.Module) -> None:
     """Store the weights of all linear layers in a module so."""
     for layer in module.modules():
