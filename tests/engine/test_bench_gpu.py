@@ -43,7 +43,8 @@ def test_the_command_on_a_cpu(tmp_path, capsys):
     for row, tau in zip(shape["rows"][2:], TAUS, strict=True):
         assert row["tau"] == pytest.approx(tau, abs=0.2)
         assert all(ms >= 0 for ms in row["stages"].values())
-        assert row["whole"] == pytest.approx(sum(row["stages"].values()), rel=0.02)
+        # a busy machine may pause between two readings; a fake clock has exact sums elsewhere
+        assert 0 < sum(row["stages"].values()) <= 1.01 * row["whole"]
         assert row["token"] * row["tau"] == pytest.approx(row["whole"], rel=0.02)
     assert shape["rows"][0]["speedup"] == 1.0
     words = capsys.readouterr().out
