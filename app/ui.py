@@ -371,6 +371,8 @@ def launch_options() -> dict[str, Any]:
         "pwa": False,
         "footer_links": [],
         "max_file_size": "100mb",
+        # or Gradio asks its own page once, for 3 s, and a busy machine's server ends there
+        "_frontend": False,
     }
 
 

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from glance.sampling import argmax
-from glance.targets.base import FULL, SLIDING, Mask, Target
+from glance.targets.base import Target
 from glance.types import Prompt
+from glance.verify import placed_mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +65,11 @@ class _Packed:
         of, at = torch.tensor(self.segments), torch.tensor(self.positions)
         mine, now = of[-len(rows) :, None], at[-len(rows) :]
         seen = ((of == 0) | (of == mine)) & (at <= now[:, None])
-        full = seen[None, None].to(device)
-        mask: Mask = full
-        if target.window is not None:
-            near = at > now[:, None] - target.window
-            mask = {FULL: full, SLIDING: (seen & near)[None, None].to(device)}
         logits, read = target.forward(
             self._request,
             torch.tensor(self.ids[-len(rows) :], device=device),
             (now - self._shared).to(device),
-            mask,
+            placed_mask(target, seen.to(device), at.to(device)),
             self._taps,
         )
         if read is not None:

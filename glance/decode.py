@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -50,6 +51,8 @@ class Decoder:
     Holds nothing of a request: streams may be interleaved, on one decoder or on several that
     share a target. Closing a stream frees what it held.
     """
+
+    _block_rounds: ClassVar[type[BlockRounds]] = BlockRounds
 
     def __init__(
         self,
@@ -192,7 +195,7 @@ class Decoder:
             return PlainRounds(lane, request, sampler, (seat or self.target).forward)
         out = [*prompt.input_ids[0].tolist(), lane.answer[0]]
         if seat and seat.block and features is not None:
-            return BlockRounds(lane, request, sampler, self.drafter, seat, out, features)
+            return self._block_rounds(lane, request, sampler, self.drafter, seat, out, features)
         verifier = StaticVerifier(seat) if seat else self._verifier
         return Rounds(lane, request, sampler, self.drafter, verifier, out, features)
 

@@ -64,48 +64,37 @@ def pass_mask(
     target: Target,
     visible: Tensor,  # [rows, rows] bool: who attends to whom inside the pass
     depths: Tensor,  # [rows] long
-    committed: int,  # tokens in the cache before the pass (S)
+    committed: int,  # tokens in the cache before the pass (S), which every row attends to
 ) -> Mask:
     """Of a pass over rows that follow the committed tokens; by kind of layer where some slide."""
-    full = tree_mask(visible, committed, target.attention, target.dtype)
+    seen = torch.cat([visible.new_ones(len(visible), committed), visible], dim=1)
+    places = torch.cat([torch.arange(committed, device=depths.device), committed + depths])
+    return placed_mask(target, seen, places)
+
+
+def placed_mask(
+    target: Target,
+    seen: Tensor,  # [rows, S + rows] bool: who attends to whom, however far away
+    places: Tensor,  # [S + rows] long: of all that is cached, then of the rows, each in its stream
+) -> Mask:
+    """`pass_mask` where rows do not attend to all that is cached.
+
+    A sliding layer sees what lies less than a window before a row's own place, whatever its branch.
+    """
+    full = mask_for(target.attention, seen[None, None], target.dtype)
     if target.window is None:
         return full
-    near = within_window(depths, committed, target.window)
-    sliding = tree_mask(visible, committed, target.attention, target.dtype, near)
+    near = places > places[-len(seen) :, None] - target.window
+    sliding = mask_for(target.attention, (seen & near)[None, None], target.dtype)
     return {FULL: full, SLIDING: sliding}
 
 
-def within_window(
-    depths: Tensor,  # [rows] long
-    committed: int,  # S
-    window: int,
-) -> Tensor:  # [rows, S + rows] bool
-    """Whose place lies less than `window` tokens before a row's own, whatever its branch."""
-    places = torch.cat([torch.arange(committed, device=depths.device), committed + depths])
-    return places > places[committed:, None] - window
-
-
-def tree_mask(
-    visible: Tensor,  # [rows, rows] bool
-    committed: int,  # tokens in the cache before the pass (S)
-    attention: str,
-    dtype: torch.dtype,
-    near: Tensor | None = None,  # [rows, S + rows] bool, of sliding layers
-) -> Tensor:
-    """[1, 1, rows, S + rows]: bool for sdpa, additive for eager.
+def mask_for(attention: str, mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """A bool mask, True = may attend, as the attention takes it: bool for sdpa, else additive.
 
     Eager attention adds the mask to its scores: given a bool it would add 0 and 1, raise no
     error, and be wrong.
     """
-    rows = visible.shape[0]
-    mask = torch.cat([visible.new_ones(rows, committed), visible], dim=1)[None, None]
-    if near is not None:
-        mask = mask & near
-    return mask_for(attention, mask, dtype)
-
-
-def mask_for(attention: str, mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """A bool mask, True = may attend, as the attention takes it."""
     if attention == "sdpa":
         return mask
     additive = torch.zeros(mask.shape, dtype=dtype, device=mask.device)

@@ -26,19 +26,26 @@ class Example(NamedTuple):
 
     kind: str  # names the files, too
     index: int
-    type: str  # of the question, one of the page's own
+    type: str  # of one of the page's own questions, whose answer is the right one
+    question: str
     title: str
 
 
 EXAMPLES = (
-    Example("receipt", 9010, "transcribe", "Receipt: all text"),
-    Example("invoice", 9006, "prices", "Invoice: items and prices"),
-    Example("letter", 9005, "body", "Letter: what it says"),
-    Example("form", 9004, "options", "Form: the options"),
-    Example("table", 9003, "all_values", "Table: one column, tilted page"),
-    Example("chart", 9033, "all_values", "Chart: labels and values"),
-    Example("infographic", 9002, "all_values", "Infographic: dates and events, out of focus"),
-    Example("sign", 9008, "fact", "Sign: one year, too short to gain"),
+    Example("receipt", 9010, "transcribe", "Read everything on the page.", "Receipt: all text"),
+    Example("invoice", 9006, "prices", "List the items and prices.", "Invoice: items and prices"),
+    Example("letter", 9005, "body", "What does the letter say?", "Letter: what it says"),
+    Example("form", 9002, "options", "Could you tell me all options?", "Form: options, blurred"),
+    Example(
+        "table", 9002, "all_values", "List every item with its price.", "Table: items and prices"
+    ),
+    Example("chart", 9033, "all_values", "Read every label and value.", "Chart: labels and values"),
+    Example(
+        "infographic", 9019, "all_values", "List every time and event.", "Infographic: a timeline"
+    ),
+    Example(
+        "sign", 9007, "fact", "Which year is on the sign?", "Sign: one year, too short to gain"
+    ),
 )
 
 
@@ -50,13 +57,13 @@ def record() -> None:
     manifest, gains = [], []
     for one in EXAMPLES:
         drawn = page("test", one.index, one.kind)
-        asked = next(q for q in drawn.questions if q.type == one.type)
+        wanted = next(q.answer for q in drawn.questions if q.type == one.type)
         save_sample(drawn, samples, one.kind)
         image, trace = samples / f"{one.kind}.png", traces / f"{one.kind}.jsonl"
         command = [
             "ask",
             image.relative_to(ROOT).as_posix(),
-            asked.question,
+            one.question,
             "--trace",
             trace.relative_to(ROOT).as_posix(),
         ]
@@ -66,14 +73,14 @@ def record() -> None:
                 "id": one.kind,
                 "title": one.title,
                 "image": image.name,
-                "question": asked.question,
+                "question": one.question,
                 "trace": trace.name,
             }
         )
         lane = lanes(read_trace(trace))
         gain = speedup(lane[PLAIN], lane["glance"])
-        right = lane["glance"].text == asked.answer
-        show(f"{one.kind}: {'right' if right else f'wrong, wanted {asked.answer!r}'}; {gain}")
+        right = lane["glance"].text == wanted
+        show(f"{one.kind}: {'right' if right else f'wrong, wanted {wanted!r}'}; {gain}")
         if gain:
             gains.append(gain.decode)
     (samples / "examples.json").write_text(json.dumps(manifest, indent=2) + "\n")

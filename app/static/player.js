@@ -54,7 +54,7 @@
 
   const tick = (stamp) => {
     const passed = Math.min(Math.max(stamp - last, 0), 100); // a frame may bear a time before the click
-    last = stamp;
+    last = Math.max(stamp, last);
     if (hold > 0) {
       hold -= passed;
     } else {

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from torch import Tensor
 
 from glance.decode import Decoder
-from glance.engine.engine import Seat
 from glance.engine.rounds import BlockRounds
 from glance.entropy import RowStats
-from glance.lane import Lane
-from glance.sampling import Sampler
-from glance.targets.base import Request
-from glance.types import CandidateTree, Prompt, Verdict
+from glance.types import CandidateTree, Verdict
 
 
 def played(tau: float) -> Iterator[int]:
@@ -39,23 +36,13 @@ class ScriptedRounds(BlockRounds):
 
 
 class ScriptedDecoder(Decoder):
-    """A decoder whose rounds play back a tau."""
+    """A decoder whose rounds play back a tau, on the engine alone."""
 
+    _block_rounds = ScriptedRounds
     tau = 1.0
 
-    def _rounds(
-        self,
-        lane: Lane,
-        request: Request,
-        sampler: Sampler,
-        prompt: Prompt,
-        features: Tensor | None,
-        seat: Seat | None,
-    ) -> ScriptedRounds:
-        assert self.drafter is not None
-        assert seat is not None
-        assert features is not None
-        out = [*prompt.input_ids[0].tolist(), lane.answer[0]]
-        rounds = ScriptedRounds(lane, request, sampler, self.drafter, seat, out, features)
+    def _rounds(self, *given: Any, **named: Any) -> ScriptedRounds:
+        rounds = super()._rounds(*given, **named)
+        assert isinstance(rounds, ScriptedRounds)
         rounds.script = played(self.tau)
         return rounds

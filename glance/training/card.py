@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import torch
 
@@ -21,7 +22,9 @@ def card(run: HeadTraining, command: str) -> str:
     tokens = " + ".join(f"{corpus.tokens(a):,} {SAID[a]}" for a in recipe.stages)
     start = "random weights"
     if progress.start:
-        command += f" --start {progress.start}"
+        given = Path(progress.start)
+        # the card is published: no paths of one's own disk
+        command += f" --start {given.name if given.is_absolute() else given}"
         start = f"the head with weights `{progress.start_revision}`"
     kind = "images of people's own" if corpus.apart else "generated training pages"
     held_out = len(list(corpus.folder.glob("validation-*.safetensors")))

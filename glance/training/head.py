@@ -53,8 +53,9 @@ def train(
         drafters: names of RECIPES; `glance-chain` uses the head of `glance`.
         target: name or folder, as for `load_target`.
         out: folder for records, checkpoints and the finished heads.
-        minutes: wall-clock time, that of a resumed run included.
-        resume: go on from the checkpoints in `out`; of several heads some may have none yet.
+        minutes: wall-clock time, that of a resumed run included, but for its answers.
+        resume: go on from the checkpoints in `out`, with the time that is left; of several heads
+            some may have none yet, and one that validation was flat for stays as it is.
         device: a torch device, or "auto" for a GPU when there is one.
         start: folder of a finished head to go on from, or OWNER/NAME of one on the hub, whatever
             target it was made for; a resumed run has its own weights and leaves this alone.
@@ -79,8 +80,7 @@ def train(
     if data is None and processes() > 1:
         raise HeadError("Several processes train heads on a data file only: name it with --data.")
     asked = data and DataFile(data)  # refuse before a model loads
-    if start:
-        head_folder(start)  # likewise, and fetch
+    begin = head_folder(start) if start else None  # likewise, and fetch
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     # a target that people brought is as large as the card: half of it is enough to learn from
@@ -122,7 +122,12 @@ def train(
         for number, name in enumerate(drafters):
             torch.manual_seed(SEED)
             run = HeadTraining(
-                RECIPES[name](loaded, corpus), corpus, out / name, resume and name in begun, start
+                RECIPES[name](loaded, corpus),
+                corpus,
+                out / name,
+                resume and name in begun,
+                begin,
+                str(start or ""),
             )
             folder = run.run(left / (len(drafters) - number))
             if is_first():

@@ -26,7 +26,6 @@ from torch import Tensor
 
 from glance.drafters.load import load_drafter
 from glance.heads.config import HeadError
-from glance.heads.files import head_folder
 from glance.together import agree, gathered, is_first, processes, share, wait
 from glance.training.blocks import anchor_rows
 from glance.training.capture import Record
@@ -95,7 +94,8 @@ class HeadTraining:
         corpus: Corpus,
         folder: Path,
         resume: bool = False,
-        start: Path | None = None,
+        start: Path | None = None,  # folder of a finished head to go on from
+        start_name: str = "",  # what people call it, where that is not the folder
     ) -> None:
         self.recipe = recipe
         self.corpus = corpus
@@ -109,7 +109,7 @@ class HeadTraining:
         if resume:
             self._load()
         elif start:
-            self._start_from(start)
+            self._start_from(start, start_name or str(start))
         self._clock_began = time.monotonic() - self.progress.seconds
         self._draw = random.Random(SEED + self.progress.steps)
 
@@ -121,6 +121,8 @@ class HeadTraining:
     def run(self, seconds: float) -> Path:
         """Train until flat or until `seconds` are spent, resumed runs included.
 
+        A run whose time was up goes on in its last stage when it is resumed with more.
+
         Returns:
             The folder of the head.
 
@@ -130,13 +132,21 @@ class HeadTraining:
         recipe, progress = self.recipe, self.progress
         if "sampled" in recipe.stages:
             self.corpus.sample(self.target, self.taps, seconds - progress.seconds)
+        if progress.stages:
+            spent = f"{progress.seconds / 60:.1f} of {seconds / 60:.1f} min"
+            self._say(f"resumed after {progress.steps} steps and {spent}")
+            if not progress.stages[-1].plateau.is_over():
+                progress.stages[-1].ended = ""
         for number, answers in enumerate(recipe.stages):
             if number == len(progress.stages):
                 progress.stages.append(Stage(answers, begun=self._now()))
             tokens = self.corpus.tokens(answers)
             self._say(f"{len(self.corpus.pages)} pages, {tokens} answer tokens ({answers})")
-            if not progress.stages[number].ended:
-                self._teach(progress.stages[number], seconds * (number + 1) / len(recipe.stages))
+            stage = progress.stages[number]
+            if stage.ended:
+                self._say(f"ended after {stage.steps} steps, {stage.ended}")
+            else:
+                self._teach(stage, seconds * (number + 1) / len(recipe.stages))
         return self.head
 
     @property
@@ -146,9 +156,11 @@ class HeadTraining:
 
     def _teach(self, stage: Stage, until: float) -> None:
         """Search, then step, until it is flat or `until` seconds of the run."""
+        plateau, said = stage.plateau, -math.inf
         if not stage.tried:
             self._search(stage, until)
-        plateau, said = stage.plateau, -math.inf
+        elif (now := self._now()) < until:
+            plateau.resume(stage.steps, (now - stage.begun) / (until - stage.begun))
         saved = self._now()
         while not plateau.is_over() and (now := self._now()) + self._check_seconds < until:
             factor = plateau.advance(stage.steps, (now - stage.begun) / (until - stage.begun))
@@ -308,8 +320,8 @@ class HeadTraining:
             buffer.copy_(tensors[name])
         self._restore(tensors)
 
-    def _start_from(self, start: Path) -> None:
-        head, given = self.recipe.head, self.recipe.read(head_folder(start))
+    def _start_from(self, start: Path, name: str) -> None:
+        head, given = self.recipe.head, self.recipe.read(start)
         shapes, found = (
             {name: tensor.shape for name, tensor in each.state_dict().items()}
             for each in (head, given)
@@ -317,11 +329,11 @@ class HeadTraining:
         differ = [name for name in sorted(shapes | found) if shapes.get(name) != found.get(name)]
         if differ:
             raise HeadError(
-                f"A head for {self.target.name} cannot start from {start}: "
+                f"A head for {self.target.name} cannot start from {name}: "
                 f"{', '.join(differ[:3])} would have another shape."
             )
         head.load_state_dict(given.state_dict())
-        self.progress.start, self.progress.start_revision = str(start), head.revision()
+        self.progress.start, self.progress.start_revision = name, head.revision()
 
     def _buffers(self) -> dict[str, Tensor]:
         return dict(self.recipe.head.named_buffers())

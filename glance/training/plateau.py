@@ -1,7 +1,8 @@
 """When to lower the learning rate and when to stop, from validation points. Pure.
 
 A level of the rate is kept until validation gains little; then the next, lower one is tried, and
-after the last of them training ends. Where the time is running out the levels follow anyway.
+after the last of them training ends. Where the time is running out the levels follow anyway; what
+was lowered for that reason alone is taken back when a resumed run has more time.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Plateau:
     points: list[tuple[int, float]] = field(default_factory=list)  # steps and tau, ascending
     level: int = 0
     lowered: int = 0  # steps when the level last changed
+    flat: int = 0  # levels that validation was flat at, one after the other from the first on
+    raised: int = 0  # steps when a level was last taken back
 
     def next_check(self) -> int:
         """Steps at which to validate next: SHARE of the steps later."""
@@ -32,11 +35,14 @@ class Plateau:
         return max(steps + CHECK_STEPS, math.ceil(steps / (1 - SHARE)))
 
     def gain(self) -> tuple[float, int] | None:
-        """Of tau over the last SHARE of the steps, or over more where no point is there; since."""
+        """Of tau over the last SHARE of the steps, or over more where no point is there; since.
+
+        A higher rate is not measured against what a lower one reached.
+        """
         if not self.points:
             return None
         steps, tau = self.points[-1]
-        earlier = [point for point in self.points if point[0] <= (1 - SHARE) * steps]
+        earlier = [p for p in self.points if self.raised < p[0] <= (1 - SHARE) * steps]
         if not earlier:
             return None
         since, before = earlier[-1]
@@ -54,9 +60,18 @@ class Plateau:
 
         Time passes between validations too, so this is for every step.
         """
-        if self.level + 1 < len(LEVELS) and (self.is_flat() or spent > LATEST[self.level + 1]):
+        flat = self.is_flat()
+        if self.level + 1 < len(LEVELS) and (flat or spent > LATEST[self.level + 1]):
+            if flat and self.flat == self.level:
+                self.flat += 1
             self.level, self.lowered = self.level + 1, steps
         return self.factor
+
+    def resume(self, steps: int, spent: float) -> None:
+        """Take back the levels that, with `spent` of the new time, are not yet due."""
+        level = max(self.flat, sum(spent > latest for latest in LATEST[1:]))
+        if level < self.level:
+            self.level, self.lowered, self.raised = level, steps, steps
 
     @property
     def factor(self) -> float:

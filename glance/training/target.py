@@ -439,8 +439,9 @@ def _run_stage(
     for batch in _batches(sampler, stage, before, count):
         step = progress.steps[stage]
         spent = (time.monotonic() - start) / 60
-        # every process ends after the same step, and steps at the same rate
-        share, level = agree(spent / minutes, level)
+        # every process ends after the same step, and steps at the same rate; what came before may
+        # have taken all the time
+        share, level = agree(spent / minutes if minutes > 0 else 1.0, level)
         if step > first and (share >= 1.0 or level > enough):
             return
         figures = trainer.step(stage, batch, _rate(stage, step - first, share))

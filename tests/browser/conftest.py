@@ -47,7 +47,7 @@ def serve(*arguments: str, uploads: str | Path = "") -> Iterator[str]:
     server = subprocess.Popen(command, cwd=ROOT, env=environment)
     address = f"http://127.0.0.1:{port}/"
     try:
-        for _ in range(240):
+        for _ in range(480):
             assert server.poll() is None, "the server ended while it was starting"
             try:
                 urllib.request.urlopen(address, timeout=2).close()
@@ -55,11 +55,11 @@ def serve(*arguments: str, uploads: str | Path = "") -> Iterator[str]:
             except OSError:
                 time.sleep(0.25)
         else:
-            pytest.fail("the server did not answer within a minute")
+            pytest.fail("the server did not answer within two minutes")
         yield address
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(60)
 
 
 @pytest.fixture(scope="session")
@@ -80,6 +80,12 @@ def toy_url(assets, uploads) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def slow_url(assets) -> Iterator[str]:
+    """The same at 100 ms a line: a run that is to be cut short takes most of a minute."""
+    yield from serve(str(assets), "0.1")
+
+
+@pytest.fixture(scope="session")
 def live_url() -> Iterator[str]:
     """The page as it is shipped, with its model."""
     yield from serve()
@@ -92,9 +98,9 @@ def browser() -> Iterator[Browser]:
         if os.environ.get("CI") == "true":
             pytest.fail("Chromium is missing: the browser tests must not be skipped here.")
         pytest.skip("there is no Chromium on this machine")
-    expect.set_options(timeout=20_000)
+    expect.set_options(timeout=60_000)  # a busy machine may be several times slower
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS, timeout=120_000)
         yield browser
         browser.close()
 
@@ -142,7 +148,7 @@ def visit(browser, contexts) -> Iterator[Callable[..., Page]]:
                 contexts[kind] = context
         page = context.new_page()
         pages.append(page)
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
             "request",

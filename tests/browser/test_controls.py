@@ -11,6 +11,12 @@ from playwright.sync_api import Page, expect
 pytestmark = pytest.mark.browser
 
 QUESTION = "what is written on this page, and where?"
+#: thirty frames, however long the page takes for one
+SETTLED = """() => new Promise((done) => {
+  let left = 30;
+  const next = () => (left-- ? requestAnimationFrame(next) : done());
+  next();
+})"""
 
 
 def choose(page: Page, control: str, name: str) -> None:
@@ -48,7 +54,8 @@ def test_settings_reach_the_run_and_wrong_ones_are_refused_in_words(toy_url, vis
     page.click("#g-settings button")
     temperature = page.locator("#g-temperature input")
     expect(temperature).to_have_value("0")
-    page.wait_for_timeout(500)  # a section that opens writes its values once more, as it settles
+    page.evaluate(SETTLED)  # a section that opens writes its values once more, as it settles
+    page.wait_for_timeout(500)
     temperature.fill("11")
     page.keyboard.press("Tab")
     expect(temperature).to_have_value("11")

@@ -106,7 +106,8 @@ def test_a_replay_opens_from_a_disk_without_a_network(toy_url, visit, tmp_path):
     assert strips(replay) == [ANSWER, ANSWER]
     expect(replay.locator(".g-headline")).to_have_text(headline)
     expect(replay.locator(".g-asked")).to_have_text("Transcribe the page.")
-    assert replay.locator(".g-document img").first.evaluate("image => image.naturalWidth") == 560
+    wide = "async (image) => { await image.decode(); return image.naturalWidth; }"
+    assert replay.locator(".g-document img").first.evaluate(wide) == 560
     expect(replay.locator(".g-frame rect.g-read").first).to_be_attached()
     expect(replay.locator(".g-entropy .g-plot .bars path").first).to_be_attached()
     for number in (2, len(builds), 1):
@@ -165,6 +166,7 @@ def test_the_tree_as_drawn_and_the_rounds_as_a_table(toy_url, visit, tmp_path):
     page = visit(toy_url)
     page.locator("body").press("Home")
     expect(page.locator(".g-tree .g-plot-caption")).to_contain_text("Round 1:")
+    page.wait_for_function("GLANCE.plots.views.every((view) => !view.waits())")
     markers = page.locator(".g-tree .g-plot .scatterlayer path.point").count()
     drawing = ElementTree.parse(export(page, "tree.svg", tmp_path)).getroot()
     points = [node for node in drawing.iter() if node.get("class", "").startswith("point")]
@@ -251,6 +253,7 @@ def test_a_replay_runs_no_script_but_its_own(visit, tmp_path):
 def test_a_link_opens_its_example_round_view_and_theme(toy_url, visit):
     query = "?ex=page1&round=2&tab=prefix&theme=dark"
     page = visit(toy_url + query, motion=True)  # the recorded run would play of itself
+    expect(page.locator(".g-strip").first).to_have_text(NASTY, use_inner_text=False)
     expect(page.locator(".g-round-label")).to_contain_text("Round 2 of")
     assert strips(page) == [NASTY, NASTY]
     expect(page.locator("body")).to_have_class(re.compile(r"\bdark\b"))

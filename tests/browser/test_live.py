@@ -106,10 +106,10 @@ def test_stop_is_heard_while_the_model_decodes(live_url, visit):
     choose(page, "Decode with", "Token by token")
     page.fill("#g-question textarea", "Transcribe the page.")
     page.click("#g-run")
-    page.wait_for_function(
+    page.wait_for_function(  # pressed by the page itself: the model may be done in a second
         "GLANCE.player.source === 'live' && GLANCE.trace.focus()?.rounds.length > 2"
+        " && (document.querySelector('#g-stop').click(), true)"
     )
-    page.click("#g-stop")
     expect(page.locator(".g-state")).to_contain_text("Stopped.")
     choose(page, "Decode with", "GLANCE")
     check_run(page, run(page, page.locator("#g-question textarea").input_value()))
@@ -122,6 +122,8 @@ def test_a_deep_tree_on_a_phone_pans_in_its_own_box(live_url, visit):
     deepest = max(builds, key=lambda line: depth(line["tree"]["parent"]))["r"]
     page = visit(f"{live_url}?ex={example.id}&round={deepest}", width=390, height=844)
     expect(page.locator(".g-round-label")).to_contain_text(f"Round {deepest} of")
+    # until this round is drawn, the frame is as wide as another one's tree
+    expect(page.locator(".g-tree .g-plot-caption")).to_contain_text(f"Round {deepest}:")
     expect(page.locator(".g-tree .g-plot .scatterlayer path.point").first).to_be_attached()
     shown, whole = page.evaluate(
         "(() => { const f = document.querySelector('.g-tree .g-plot-frame');"

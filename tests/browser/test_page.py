@@ -20,6 +20,7 @@ from tests.ui.toy_page import ANSWER
 pytestmark = pytest.mark.browser
 
 LONG = "a rather long question that keeps both lanes busy for a while, " * 3
+FREED_MS = 15_000  # a third of what such a run takes on the slow page
 
 
 def ask(page: Page, question: str) -> None:
@@ -78,7 +79,8 @@ def test_first_paint_shows_a_recorded_run_and_says_so(toy_url, visit):
     assert strips(page) == [ANSWER, ANSWER]
     expect(page.locator(".g-badge")).to_contain_text(f"{len(ANSWER)}/{len(ANSWER)} tokens equal")
     expect(page.locator(".g-headline")).to_contain_text("target passes instead of")
-    assert page.locator(".g-document img").evaluate("image => image.naturalWidth") > 100
+    wide = "async (image) => { await image.decode(); return image.naturalWidth; }"
+    assert page.locator(".g-document img").evaluate(wide) > 100
     expect(page.locator(".g-chip-status")).to_contain_text("Model ready")
 
 
@@ -156,6 +158,7 @@ def test_the_plots_stay_on_the_same_nodes_and_redraw_at_most_four_times_a_second
     ask(page, LONG)
     finished(page)
     page.wait_for_timeout(700)
+    page.wait_for_function("GLANCE.plots.views.every((view) => !view.waits())")
     seconds = time.monotonic() - start
     assert page.evaluate("window.kept.every((node) => node.isConnected)")
     assert 3 <= page.evaluate("GLANCE.plots.redraws") - redraws <= 3 * (4 * seconds + 1)
@@ -177,8 +180,8 @@ def test_no_redraw_while_a_pointer_is_down_and_the_last_value_on_release(toy_url
     expect(page.locator(".g-tree .g-plot-caption")).to_contain_text(f"Round {last}:")
 
 
-def test_stop_keeps_what_was_decoded_and_frees_the_slot(toy_url, visit):
-    page = visit(toy_url)
+def test_stop_keeps_what_was_decoded_and_frees_the_slot(slow_url, visit):
+    page = visit(slow_url)
     ask(page, LONG)
     under_way(page, 2)
     page.click("#g-stop")
@@ -188,33 +191,31 @@ def test_stop_keeps_what_was_decoded_and_frees_the_slot(toy_url, visit):
     assert kept
     assert LONG.startswith(kept)
     assert not any(line["kind"] == "compare" for line in lines(page))
-    start = time.monotonic()
     ask(page, "And now?")
-    page.wait_for_function("GLANCE.trace.header.prompt.question === 'And now?'")
-    assert time.monotonic() - start < 2
+    # the run that was stopped would have gone on for longer
+    page.wait_for_function("GLANCE.trace.header.prompt.question === 'And now?'", timeout=FREED_MS)
     finished(page)
     assert strips(page) == ["And now?"] * 2
 
 
-def test_closing_the_tab_frees_the_slot(toy_url, visit):
-    first, second = visit(toy_url), visit(toy_url)
+def test_closing_the_tab_frees_the_slot(slow_url, visit):
+    first, second = visit(slow_url), visit(slow_url)
     ask(first, LONG * 3)
     first.wait_for_function("GLANCE.player.source === 'live'")
     ask(second, "mine")
     expect(second.locator(".g-state")).to_contain_text("1 run is ahead of yours")
     first.close()
-    start = time.monotonic()
-    second.wait_for_function("GLANCE.trace.header.prompt.question === 'mine'")
-    assert time.monotonic() - start < 2
+    second.wait_for_function("GLANCE.trace.header.prompt.question === 'mine'", timeout=FREED_MS)
     finished(second)
 
 
-def test_late_lines_of_a_stopped_run_are_dropped(toy_url, visit):
-    page = visit(toy_url)
+def test_late_lines_of_a_stopped_run_are_dropped(slow_url, visit):
+    page = visit(slow_url)
     ask(page, LONG)
     under_way(page, 2)
     old = page.evaluate("GLANCE.trace.text")
     page.click("#g-stop")
+    expect(page.locator(".g-state")).to_contain_text("Stopped.")  # until then no run begins
     ask(page, "Newer")
     finished(page)
     page.evaluate("text => GLANCE.trace.feed(text)", old)
@@ -227,6 +228,7 @@ def test_picking_an_example_ends_a_run_that_goes_on(toy_url, visit):
     under_way(page, 2)
     page.locator("#g-examples button").nth(1).click()
     expect(page.locator(".g-caption")).to_contain_text("page1.png")
+    expect(page.locator(".g-strip").first).to_have_text(NASTY, use_inner_text=False)
     page.wait_for_timeout(700)
     assert strips(page) == [NASTY, NASTY]
     expect(page.locator("body")).not_to_have_class(re.compile("g-running|g-stale"))
@@ -271,13 +273,14 @@ def test_an_answer_of_one_token_has_no_round_and_breaks_nothing(toy_url, visit):
 def test_a_lost_connection_is_told_and_the_next_run_need_not_wait(toy_url, visit):
     page = visit(toy_url)
     ask(page, LONG)
-    under_way(page, 2)
-    told = page.evaluate(
-        "(dispatchEvent(new Event('offline')), document.body.classList.contains('g-running')"
-        " ? '' : document.querySelector('.g-state').textContent)"
-    )
-    assert told == "The connection is lost: ask again when it is back."
+    told = page.wait_for_function(  # lost in the middle of the run, however slow this page is
+        """() => GLANCE.player.source === 'live' && GLANCE.trace.focus()?.rounds.length > 2
+          && (dispatchEvent(new Event('offline')), [document.body.classList.contains('g-running')
+            ? '' : document.querySelector('.g-state').textContent])"""
+    ).json_value()
+    assert told == ["The connection is lost: ask again when it is back."]
     ask(page, "Back again")
+    page.wait_for_function("GLANCE.trace.header.prompt.question === 'Back again'")
     finished(page)
     assert strips(page) == ["Back again"] * 2
 
@@ -383,13 +386,20 @@ def test_a_short_run_is_replayed_in_labelled_slow_motion(toy_url, visit):
     expect(page.locator(".g-speed")).to_contain_text("Slow motion: 1/")  # the recorded run
     page.locator(".g-skip").click()
     expect(page.locator(".g-speed")).to_have_text("")
+    page.evaluate(
+        """() => { window.seen = []; GLANCE.on('time', () => { const { player } = GLANCE;
+        if (player.playing) seen.push([performance.now(), player.now, player.rate]); }); }"""
+    )
     ask(page, "A question with a longer answer, so that one block is the longest")
     finished(page)
     expect(page.locator(".g-speed")).to_contain_text("Slow motion: 1/")
-    start = time.monotonic()
     page.wait_for_selector(".g-spot")  # it pauses on the longest accepted block
     expect(page.locator(".g-speed")).to_have_text("")
-    assert 5 < time.monotonic() - start < 14
+    # ten seconds by the clock of the replay, for which a slow frame counts 100 ms at most
+    frames, span = page.evaluate("[seen, GLANCE.player.span()]")
+    assert [rate for _, _, rate in frames] == pytest.approx([span / 10_000] * len(frames))
+    assert frames[-1][1] > 0.98 * span
+    assert frames[-1][0] - frames[0][0] > 5_000
 
 
 def test_reduced_motion_plays_nothing_unasked(toy_url, visit):
@@ -451,6 +461,7 @@ def test_dark_mode_recolours_page_and_plots(toy_url, visit):
     page = visit(toy_url + "?__theme=dark")
     card, axis = page.locator(".g-card").first, page.locator(".g-tree .g-plot .xtick text").first
     expect(card).to_have_css("background-color", "rgb(21, 26, 33)")
+    page.wait_for_function("GLANCE.plots.views.every((view) => !view.waits())")
     dark = axis.evaluate("text => getComputedStyle(text).fill")
     page.locator(".g-theme").click()
     expect(card).to_have_css("background-color", "rgb(255, 255, 255)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from app.session import Session
 from app.ui import build
 from glance.trace import parse_trace
 from tests.ui.served import served
-from tests.ui.toy_page import draw_page, toy_runner
+from tests.ui.toy_page import draw_page, held_back, toy_runner
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "samples" / "receipt.png"
 HTTP = httpx.Client(timeout=60)
@@ -95,13 +96,21 @@ def test_ask_answers_and_its_trace_is_there_by_run_id(server, client, page):
     assert json.loads(json.dumps(answered(parse_trace(found.text)))) == result
 
 
-def test_the_stream_is_the_trace_piece_by_piece(server, client, page):
-    job = client.submit(handle_file(page), "x" * 80, api_name="/ask_stream")
-    updates = list(job)
+def test_the_stream_is_the_trace_piece_by_piece(page):
+    heard = threading.Event()
+    updates: list[dict] = []
+    with served(lambda: held_back(toy_runner(0.002), heard, 20)) as (address, _):
+        job = Client(address, verbose=False).submit(
+            handle_file(page), "x" * 80, api_name="/ask_stream"
+        )
+        for update in job:
+            updates.append(update)
+            if update["lines"]:
+                heard.set()
+        kept = HTTP.get(f"{address}/trace/{updates[0]['run']}").text
     assert [updates[0]["phase"], updates[-1]["phase"]] == ["running", "done"]
     assert sum(bool(update["lines"]) for update in updates) > 1
     lines = [line for update in updates for line in update["lines"]]
-    kept = HTTP.get(f"{server[0]}/trace/{updates[0]['run']}").text
     assert lines == parse_trace(kept)
 
 
@@ -163,8 +172,8 @@ def test_the_commands_of_the_documentation_work_over_plain_http(server, page):
 
 @pytest.fixture(scope="module")
 def slow() -> Iterator[Server]:
-    """A run takes a minute there."""
-    with served(lambda: toy_runner(0.05)) as found:
+    """A run takes two minutes there."""
+    with served(lambda: toy_runner(0.2)) as found:
         yield found
 
 
@@ -176,7 +185,7 @@ def test_a_run_that_is_cancelled_frees_its_place(slow, page, name):
     next(iter(job))
     assert session.health()["running"] == 1
     job.cancel()
-    free_within(session, 2)
+    free_within(session, 10)
 
 
 @pytest.mark.parametrize("endpoint", ["ask", "ask_stream"])
@@ -186,7 +195,7 @@ def test_a_caller_who_leaves_frees_the_place(slow, page, endpoint):
     with HTTP.stream("GET", begun(address, endpoint, page, "x" * 500)) as heard:
         assert next(heard.iter_lines()) == "event: generating"
         assert session.health()["running"] == 1
-    free_within(session, 2)
+    free_within(session, 10)
 
 
 def test_the_tool_has_its_name_and_the_stream_is_none():

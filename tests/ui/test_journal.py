@@ -46,7 +46,7 @@ def entries(written: io.StringIO) -> list[dict]:
 
 
 def test_a_run_is_one_line_of_counts(written):
-    updates = list(session().run((PAGE,), SECRET, BOTH, source="api"))
+    updates = list(session(toy_runner(0.001)).run((PAGE,), SECRET, BOTH, source="api"))
     (entry,) = [each for each in entries(written) if each["event"] == "run"]
     assert entry["run"] == updates[-1].run
     assert (entry["outcome"], entry["source"], entry["compare"]) == ("done", "api", "equal")

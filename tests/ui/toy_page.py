@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
@@ -102,6 +103,18 @@ def toy_runner(pause: float = 0.02) -> Runner:
             if line["kind"] == "compare" and settings.temperature:
                 continue
             time.sleep(pause)
+            yield line
+
+    return run
+
+
+def held_back(runner: Runner, gate: Event, lines: int) -> Runner:
+    """The runner, which waits after its first `lines` lines until the gate is open."""
+
+    def run(*given: Any) -> Iterator[dict[str, Any]]:
+        for number, line in enumerate(runner(*given)):
+            if number == lines:
+                assert gate.wait(60), "nobody opened the gate"
             yield line
 
     return run

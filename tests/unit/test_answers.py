@@ -39,9 +39,12 @@ def variants(family: str, lengths: tuple[int, ...]) -> list[Prompt]:
     return prompts
 
 
-@pytest.mark.parametrize("family", KINDS)
-def test_ids_are_those_of_plain_decoding(family: str) -> None:
-    tiny, limits = target(family, torch.float64), [24, 5, 16, 1]
+@pytest.mark.parametrize(
+    ("family", "attention"),
+    [*((family, "sdpa") for family in KINDS), ("llava", "eager"), ("gemma3", "eager")],
+)
+def test_ids_are_those_of_plain_decoding(family: str, attention: str) -> None:
+    tiny, limits = target(family, torch.float64, attention), [24, 5, 16, 1]
     asks = variants(family, (8, 3, 5, 4))
     answers = answer_together(tiny, asks, limits).answers
     assert answers == [alone(tiny, ask, most) for ask, most in zip(asks, limits, strict=True)]

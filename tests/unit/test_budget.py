@@ -48,6 +48,7 @@ def is_convex_and_rising(sizes, values) -> bool:
 
 
 @given(st.lists(ms, min_size=6, max_size=6))
+@settings(deadline=None)
 def test_a_fit_is_convex_rising_positive_and_keeps_the_mean(measured):
     fitted = fit_convex(SIZES, measured)
     assert is_convex_and_rising(SIZES, fitted)
@@ -56,12 +57,14 @@ def test_a_fit_is_convex_rising_positive_and_keeps_the_mean(measured):
 
 
 @given(ms, st.lists(st.floats(0.0, 3.0), min_size=5, max_size=5))
+@settings(deadline=None)
 def test_a_convex_rising_curve_is_its_own_fit(start, rises):
     curve = start + np.concatenate([[0.0], np.cumsum(np.sort(rises) * np.diff(SIZES))])
     assert fit_convex(SIZES, curve) == pytest.approx(curve)
 
 
 @given(st.lists(ms, min_size=4, max_size=4), st.lists(st.floats(0, 20), min_size=3, max_size=3))
+@settings(deadline=None)
 def test_no_other_convex_rising_curve_has_slopes_that_are_nearer(measured, other):
     """Least squares over the slopes, weighted with their widths."""
     sizes = (0, 3, 7, 15)

@@ -6,13 +6,12 @@ python -m pytest tests/unit/test_intake.py
 import hashlib
 import io
 import json
-import time
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFile
 from PIL.PngImagePlugin import PngInfo
 from pillow_heif import register_heif_opener
 
@@ -376,11 +375,11 @@ def png_header(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [(20_000, 18_000), (12_000, 9_000), (35_000, 35_000)])
-def test_huge_images_are_refused_from_their_header(size: tuple[int, int]) -> None:
-    start = time.perf_counter()
-    text = refusal(png_header(*size))
-    assert time.perf_counter() - start < 0.5
-    assert "megapixels" in text
+def test_huge_images_are_refused_from_their_header(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ImageFile.ImageFile, "load", lambda _: pytest.fail("pixels were read"))
+    assert "megapixels" in refusal(png_header(*size))
 
 
 def test_a_huge_heic_is_refused_from_its_header() -> None:

@@ -165,7 +165,7 @@ def test_a_page_that_would_take_for_ever_is_given_up(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(pdf, "SECONDS", 3)
     start = time.monotonic()
     assert "too long" in refusal(forms_in_forms(12))
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 120  # left alone it takes days
 
 
 def test_a_drawing_process_that_dies_is_one_sentence(

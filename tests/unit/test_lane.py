@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glance.clock import FakeClock
@@ -38,6 +38,7 @@ def test_an_unfinished_character_comes_out_at_the_end():
 
 
 @given(st.text(min_size=1))
+@settings(deadline=None)
 def test_deltas_concatenate_to_the_answer(text):
     data = list(text.encode())
     spans, deltas = streamed(data)

@@ -8,6 +8,7 @@ import time
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,9 +70,12 @@ class Run:
 
     given: list[tuple[str, bool, float]]
 
-    def __init__(self, recipe, _corpus, folder: Path, resume: bool, start: Path | None) -> None:
+    def __init__(
+        self, recipe, _corpus, folder: Path, resume: bool, start: Path | None, start_name: str
+    ) -> None:
         self.recipe, self.folder, self.resume = recipe, folder, resume
         assert start is None
+        assert not start_name
         self.progress = Progress("tiny", 1, stages=[Stage("greedy", 0.0)])
 
     def run(self, seconds: float) -> Path:
@@ -97,13 +101,14 @@ def runs(
 
 
 def test_heads_share_the_time_and_what_one_leaves_goes_to_the_others(
-    runs: list[tuple[str, bool, float]], tmp_path: Path
+    runs: list[tuple[str, bool, float]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(head, "time", SimpleNamespace(monotonic=lambda: 0.0))
     folders = head.train(("medusa", "eagle2", "hivis"), "tiny", tmp_path, minutes=1.0, device="cpu")
     names, resumed, seconds = zip(*runs, strict=True)
     assert names == ("medusa", "eagle2", "hivis")
     assert not any(resumed)
-    assert seconds == pytest.approx((20, 25, 37.5), abs=1.0)
+    assert seconds == pytest.approx((20, 25, 37.5))
     assert folders == [tmp_path / name / "head" for name in names]
     command = "python -m glance train head --all --minutes 1"
     assert [(f / "README.md").read_text() for f in folders] == [

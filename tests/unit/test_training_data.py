@@ -39,6 +39,7 @@ IMAGES = 7  # one of them for validation
 TAPS = (0, 1, 2)
 SHARED = ("glance", "medusa")
 ALL_TAPS = (0, 1, 2, 3)  # of both
+WAYS = {"cached": SHARED, "online": ("glance",)}  # whose taps are several
 
 
 @pytest.fixture(scope="module")
@@ -277,26 +278,29 @@ def steps(rank: int, count: int, folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         shorten(patch)
         target = tiny_target()
-        data = DataFile(folder / "own.jsonl")
-        corpus = gather_data(target, data, folder / f"out-{count}", ALL_TAPS, seconds=600.0)
+        data, out = DataFile(folder / "own.jsonl"), folder / f"out-{count}"
         found = {}
-        for name in SHARED:
-            torch.manual_seed(0)
-            recipe = head.RECIPES[name](target, corpus)
-            run = HeadTraining(recipe, corpus, folder / f"{name}-{count}")
-            losses = [run.step("greedy", 1e-3) for _ in range(2)]
-            found[name] = (losses, str(run.validate()), list(corpus.pages))
-            run.save()
+        for way, names in WAYS.items():
+            corpus = gather_data(target, data, out, ALL_TAPS, 600.0, online=way == "online")
+            for name in names:
+                torch.manual_seed(0)
+                recipe = head.RECIPES[name](target, corpus)
+                run = HeadTraining(recipe, corpus, folder / f"{name}-{way}-{count}")
+                losses = [run.step("greedy", 1e-3) for _ in range(2)]
+                found[f"{name}-{way}"] = (losses, str(run.validate()), list(corpus.pages))
+                run.save()
     if rank == 0:
         (folder / f"{count}.json").write_text(json.dumps(found))
 
 
 def test_two_processes_give_the_loss_of_one(tmp_path: Path) -> None:
+    """Whether taps are cached or taken online."""
     data_file(tmp_path)
     steps(0, 1, tmp_path)
     run_together(2, steps, tmp_path)
     one, two = (json.loads((tmp_path / f"{count}.json").read_text()) for count in (1, 2))
-    for name in SHARED:
+    assert list(one) == ["glance-cached", "medusa-cached", "glance-online"]
+    for name in one:
         losses, says, pages = one[name]
         assert two[name] == [pytest.approx(losses, rel=1e-5), says, pages]
         assert losses[1] != losses[0]
@@ -305,7 +309,7 @@ def test_two_processes_give_the_loss_of_one(tmp_path: Path) -> None:
         )
         for parameter, tensor in alone.items():
             assert torch.allclose(shared[parameter], tensor, atol=1e-5), (name, parameter)
-    assert len(list((tmp_path / "out-2").glob("*/*.safetensors"))) == IMAGES
+    assert len(list((tmp_path / "out-2").glob("*/*.safetensors"))) == len(WAYS) * IMAGES
 
 
 def test_the_command_trains_resumes_and_writes_a_card(

@@ -27,7 +27,7 @@ from glance.training.capture import answer_page, save_record
 from glance.training.card import card
 from glance.training.corpus import Corpus, record_path
 from glance.training.loop import HeadTraining
-from glance.training.plateau import Plateau
+from glance.training.plateau import LEVELS, Plateau
 from glance.training.recipe import Recipe
 from glance.training.recipe_glance import block_taps
 from glance.training.recipes import RECIPES, all_taps
@@ -238,7 +238,7 @@ def test_training_ends_when_validation_is_flat(
 
 
 def test_an_interrupted_run_goes_on_where_it_was_saved(
-    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
     monkeypatch.setattr("glance.training.plateau.CHECK_STEPS", 3)
     monkeypatch.setattr("glance.training.plateau.LEAST_STEPS", 9)
@@ -270,8 +270,55 @@ def test_an_interrupted_run_goes_on_where_it_was_saved(
     assert again.progress.stages[0].ended.startswith("flat")
     steps = again.progress.steps
     finished = training(target, corpus, tmp_path, "eagle3", resume=True)
-    finished.run(seconds=1000.0)
+    capsys.readouterr()
+    finished.run(seconds=2000.0)
     assert finished.progress.steps == steps
+    said = capsys.readouterr().err
+    assert f"resumed after {steps} steps and " in said
+    assert f"ended after {steps} steps, flat: tau gained 0.0% since step " in said
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_run_whose_time_was_up_goes_on_when_it_has_more(
+    target: Target,
+    corpus: Corpus,
+    tmp_path: Path,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The clock counts steps, so nothing depends on how fast they are."""
+    monkeypatch.setattr(HeadTraining, "_now", lambda run: float(run.progress.steps))
+    monkeypatch.setattr(HeadTraining, "validate", lambda _: Replayed(Counter(a=3), Counter(a=2)))
+    training(target, corpus, tmp_path, name).run(seconds=12.0)
+    again = training(target, corpus, tmp_path, name, resume=True)
+    [*done, last] = again.progress.stages
+    assert again.progress.steps == 12
+    assert last.ended.startswith("the time was up")
+    assert last.plateau.factor < 1
+    before, rates, step = again._snapshot(), [], again.step
+
+    def watched(answers, rate: float) -> float:
+        assert answers == RECIPES[name].stages[-1]
+        rates.append(rate / last.rate)
+        return step(answers, rate)
+
+    monkeypatch.setattr(again, "step", watched)
+    capsys.readouterr()
+    again.run(seconds=32.0)
+    assert "resumed after 12 steps and 0.2 of 0.5 min" in capsys.readouterr().err
+    assert again.progress.steps == 32
+    assert last.ended.startswith("the time was up")
+    assert rates == sorted(rates, reverse=True)
+    assert sorted(set(rates), reverse=True) == pytest.approx(LEVELS)
+    assert rates.count(1.0) > len(rates) / 2
+    assert [stage.steps for stage in again.progress.stages[:-1]] == [stage.steps for stage in done]
+    after = again._snapshot()
+    assert any(not torch.equal(after[key], tensor) for key, tensor in before.items())
+
+    spent = training(target, corpus, tmp_path, name, resume=True)
+    spent.run(seconds=32.0)
+    assert spent.progress.steps == 32
 
 
 def test_what_cannot_be_resumed_is_refused(
@@ -304,7 +351,7 @@ def test_a_run_starts_from_a_head_made_for_another_target(
     resumed.progress.stages = [loop.Stage("greedy", 0.0)]
     text = card(resumed, "train")
     assert f"the head with weights `{revision}`" in text
-    assert f"`train --start {tmp_path / 'given'}`" in text
+    assert "`train --start given`" in text  # not where it lay on this disk
 
 
 def test_a_start_of_another_shape_is_refused(
@@ -322,16 +369,25 @@ def test_a_run_starts_from_a_head_on_the_hub(
 ) -> None:
     given = RECIPES["medusa"](target, corpus)
     given.write(tmp_path / "cache")
+    asked = []
 
     def snapshot_download(repository: str, **_options: object) -> str:
+        asked.append(repository)
         if repository != "someone/a-head":
             raise LocalEntryNotFoundError("Cannot reach the hub.\nCheck your connection.")
         return str(tmp_path / "cache")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    run = training(target, corpus, tmp_path / "run", "medusa", start=Path("someone/a-head"))
-    assert run.recipe.head.revision() == given.read(tmp_path / "cache").revision()
-    assert run.progress.start == "someone/a-head"
+    monkeypatch.setattr(head, "load_target", lambda *_given, **_how: target)
+    monkeypatch.setattr(head, "gather", lambda *_given: corpus)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _count: None)
+    start = Path("someone/a-head")
+    [folder] = head.train(("medusa",), "tiny", tmp_path, 1e-6, device="cpu", start=start)
+    assert asked == ["someone/a-head"]
+    revision = given.read(tmp_path / "cache").revision()
+    text = (folder / "README.md").read_text()
+    assert f"the head with weights `{revision}`" in text
+    assert " --start someone/a-head`" in text
     monkeypatch.setattr(head, "load_target", None)  # refused before
     with pytest.raises(HeadError, match=r"^someone/none .*\.$"):
         head.train(("medusa",), "tiny", tmp_path, 1.0, start=Path("someone/none"))

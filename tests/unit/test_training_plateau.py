@@ -71,3 +71,37 @@ def test_the_rate_falls_as_well_when_the_time_is_running_out() -> None:
     ]
     assert plateau.lowered == 103
     assert not plateau.is_over()
+
+
+@pytest.mark.parametrize(
+    ("flat", "spent", "level"),
+    [(0, 0.5, 0), (0, 0.75, 0), (0, 0.8, 1), (0, 0.95, 2), (1, 0.5, 1), (1, 0.95, 2), (2, 0.5, 2)],
+)
+def test_more_time_takes_back_what_was_lowered_for_want_of_it(
+    flat: int, spent: float, level: int
+) -> None:
+    plateau = Plateau([(900, 2.0), (1000, 2.5)], level=2, lowered=950, flat=flat)
+    plateau.resume(1000, spent)
+    assert plateau.level == level
+    assert (plateau.lowered, plateau.raised) == ((950, 0) if level == 2 else (1000, 1000))
+
+
+def test_a_level_counts_as_flat_by_validation_alone() -> None:
+    flat, growing = [(900, 2.0), (1000, 2.0)], [(900, 2.0), (1000, 2.5)]
+    for points, spent, counted in ((flat, 0.1, 1), (flat, 0.8, 1), (growing, 0.8, 0)):
+        plateau = Plateau(list(points))
+        plateau.advance(1000, spent)
+        assert (plateau.level, plateau.flat) == (1, counted)
+    hurried = Plateau(list(flat), level=1)  # the first level was not flat
+    hurried.advance(1000, 0.8)
+    assert (hurried.level, hurried.flat) == (2, 0)
+
+
+def test_a_higher_rate_is_not_measured_against_a_lower_one() -> None:
+    plateau = Plateau([(900, 2.0), (1000, 2.5)], level=2, lowered=850)
+    plateau.resume(1000, spent=0.5)
+    plateau.points.append((1112, 2.3))  # the noise is back
+    assert plateau.gain() is None
+    plateau.points += [(1236, 2.31)]
+    assert plateau.gain() == (pytest.approx(2.31 / 2.3 - 1), 1112)
+    assert plateau.is_flat()

@@ -1,15 +1,17 @@
 """The packed pass: masks by kind, and row logits against plain ones along every path."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from glance.drafters.toy import RandomDrafter
+from glance.targets.base import FULL, SLIDING
 from glance.tree import build, rank_offsets, visibility
 from glance.types import CandidateTree
-from glance.verify import Verifier, tree_mask, within_window
+from glance.verify import Verifier, pass_mask
 from tests.tiny_models import FAMILIES, VOCAB, prompt, target
 
 TREE = CandidateTree(
@@ -38,8 +40,17 @@ def test_visibility_by_hand():
     assert np.array_equal(visibility(TREE), SEEN)
 
 
+def like(attention, dtype=torch.float32, window=None):
+    """What a mask must know of a target."""
+    return SimpleNamespace(attention=attention, dtype=dtype, window=window)
+
+
+def of_tree(target, committed):
+    return pass_mask(target, torch.from_numpy(SEEN), torch.tensor(TREE.depths), committed)
+
+
 def test_sdpa_gets_a_bool_mask():
-    mask = tree_mask(torch.from_numpy(SEEN), 3, "sdpa", torch.float32)
+    mask = of_tree(like("sdpa"), 3)
     assert (mask.shape, mask.dtype) == ((1, 1, 5, 8), torch.bool)
     assert mask[0, 0, :, :3].all()
     assert np.array_equal(mask[0, 0, :, 3:].numpy(), SEEN)
@@ -47,7 +58,7 @@ def test_sdpa_gets_a_bool_mask():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_eager_gets_an_additive_mask(dtype):
-    mask = tree_mask(torch.from_numpy(SEEN), 3, "eager", dtype)
+    mask = of_tree(like("eager", dtype), 3)
     assert (mask.shape, mask.dtype) == ((1, 1, 5, 8), dtype)
     assert (mask[0, 0, :, :3] == 0).all()
     inside = mask[0, 0, :, 3:].float()
@@ -56,17 +67,20 @@ def test_eager_gets_an_additive_mask(dtype):
 
 
 def test_a_window_counts_places_not_slots():
-    depths, committed, window = torch.tensor(TREE.depths), 4, 3
-    near = within_window(depths, committed, window)
+    committed, window = 4, 3
+    masks = of_tree(like("sdpa", window=window), committed)
+    full, mask = masks[FULL][0, 0], masks[SLIDING][0, 0]
+    assert torch.equal(full[:, committed:], torch.from_numpy(SEEN))
     places = [0, 1, 2, 3, *(committed + depth for depth in TREE.depths)]
     for row, place in enumerate(places[committed:]):
         for slot, other in enumerate(places):
-            assert near[row, slot] == (other > place - window)
-    mask = tree_mask(torch.from_numpy(SEEN), committed, "sdpa", torch.float32, near)[0, 0]
+            assert mask[row, slot] == (full[row, slot] and other > place - window)
     # the root and two before it; the same for a node of depth one, moved on by one
     assert mask[0].nonzero().flatten().tolist() == [2, 3, 4]
     assert mask[2].nonzero().flatten().tolist() == [3, 4, 6]
     assert mask[4].nonzero().flatten().tolist() == [4, 6, 8]
+    added = of_tree(like("eager", window=window), committed)
+    assert torch.equal(added[SLIDING][0, 0] == 0, mask)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
