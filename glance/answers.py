@@ -69,7 +69,7 @@ class _Packed:
             self._request,
             torch.tensor(self.ids[-len(rows) :], device=device),
             (now - self._shared).to(device),
-            placed_mask(target, seen.to(device), at.to(device)),
+            placed_mask(target, seen.to(device), lambda: at.to(device)),
             self._taps,
         )
         if read is not None:

@@ -7,7 +7,7 @@ that the target would give after the committed text and the row's own path.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,23 +68,28 @@ def pass_mask(
 ) -> Mask:
     """Of a pass over rows that follow the committed tokens; by kind of layer where some slide."""
     seen = torch.cat([visible.new_ones(len(visible), committed), visible], dim=1)
-    places = torch.cat([torch.arange(committed, device=depths.device), committed + depths])
+
+    def places() -> Tensor:
+        return torch.cat([torch.arange(committed, device=depths.device), committed + depths])
+
     return placed_mask(target, seen, places)
 
 
 def placed_mask(
     target: Target,
     seen: Tensor,  # [rows, S + rows] bool: who attends to whom, however far away
-    places: Tensor,  # [S + rows] long: of all that is cached, then of the rows, each in its stream
+    places: Callable[[], Tensor],  # [S + rows] long, asked for only where layers slide
 ) -> Mask:
     """`pass_mask` where rows do not attend to all that is cached.
 
-    A sliding layer sees what lies less than a window before a row's own place, whatever its branch.
+    `places` are those of all that is cached, then of the rows, each in its own stream. A sliding
+    layer sees what lies less than a window before a row's own place, whatever its branch.
     """
     full = mask_for(target.attention, seen[None, None], target.dtype)
     if target.window is None:
         return full
-    near = places > places[-len(seen) :, None] - target.window
+    at = places()
+    near = at > at[-len(seen) :, None] - target.window
     sliding = mask_for(target.attention, (seen & near)[None, None], target.dtype)
     return {FULL: full, SLIDING: sliding}
 

@@ -35,8 +35,9 @@ def _requests(
 def _ways(plain: Iterable[str], composed: Iterable[str], held_out: Iterable[str]) -> Ways:
     kept = tuple(held_out)
     told = tuple(dict.fromkeys(plain))
-    others = dict.fromkeys(composed)
-    return Ways(told, tuple(way for way in others if way not in {*told, *kept}), kept)
+    elsewhere = {*told, *kept}
+    others = dict.fromkeys(way for way in composed if way not in elsewhere)
+    return Ways(told, tuple(others), kept)
 
 
 _OPENINGS = (

@@ -19,6 +19,7 @@ from playwright.sync_api import Page, expect
 from app.replay_file import replay_html
 from glance.trace import dumps
 from tests.browser.conftest import NASTY
+from tests.browser.test_page import drawn, strips, width_of
 from tests.ui.toy_page import ANSWER
 from tests.ui.toy_trace import toy_trace
 
@@ -28,10 +29,6 @@ ATTACK = (
     "</script><script>document.title=1</script><img src=x onerror=document.title=2>"
     "<b>x</b> <a href='https://example.org'>y</a> ${document.title=3} {{4}} </s> $z$ \u202e"
 )
-
-
-def strips(page: Page) -> list[str]:
-    return [strip.text_content() or "" for strip in page.locator(".g-strip").all()]
 
 
 def export(page: Page, name: str, folder: Path) -> Path:
@@ -106,8 +103,7 @@ def test_a_replay_opens_from_a_disk_without_a_network(toy_url, visit, tmp_path):
     assert strips(replay) == [ANSWER, ANSWER]
     expect(replay.locator(".g-headline")).to_have_text(headline)
     expect(replay.locator(".g-asked")).to_have_text("Transcribe the page.")
-    wide = "async (image) => { await image.decode(); return image.naturalWidth; }"
-    assert replay.locator(".g-document img").first.evaluate(wide) == 560
+    assert width_of(replay.locator(".g-document img").first) == 560
     expect(replay.locator(".g-frame rect.g-read").first).to_be_attached()
     expect(replay.locator(".g-entropy .g-plot .bars path").first).to_be_attached()
     for number in (2, len(builds), 1):
@@ -166,7 +162,7 @@ def test_the_tree_as_drawn_and_the_rounds_as_a_table(toy_url, visit, tmp_path):
     page = visit(toy_url)
     page.locator("body").press("Home")
     expect(page.locator(".g-tree .g-plot-caption")).to_contain_text("Round 1:")
-    page.wait_for_function("GLANCE.plots.views.every((view) => !view.waits())")
+    drawn(page)
     markers = page.locator(".g-tree .g-plot .scatterlayer path.point").count()
     drawing = ElementTree.parse(export(page, "tree.svg", tmp_path)).getroot()
     points = [node for node in drawing.iter() if node.get("class", "").startswith("point")]

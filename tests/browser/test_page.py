@@ -12,7 +12,7 @@ import time
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import NASTY
 from tests.ui.toy_page import ANSWER
@@ -30,6 +30,16 @@ def ask(page: Page, question: str) -> None:
 
 def finished(page: Page) -> None:
     expect(page.locator(".g-state")).to_have_text("Done.")
+
+
+def drawn(page: Page) -> None:
+    """Wait until no view has a redraw ahead."""
+    page.wait_for_function("GLANCE.plots.views.every((view) => !view.waits())")
+
+
+def width_of(picture: Locator) -> int:
+    """Of the file, in px, once it is decoded."""
+    return picture.evaluate("async (image) => { await image.decode(); return image.naturalWidth; }")
 
 
 def under_way(page: Page, rounds: int) -> None:
@@ -79,8 +89,7 @@ def test_first_paint_shows_a_recorded_run_and_says_so(toy_url, visit):
     assert strips(page) == [ANSWER, ANSWER]
     expect(page.locator(".g-badge")).to_contain_text(f"{len(ANSWER)}/{len(ANSWER)} tokens equal")
     expect(page.locator(".g-headline")).to_contain_text("target passes instead of")
-    wide = "async (image) => { await image.decode(); return image.naturalWidth; }"
-    assert page.locator(".g-document img").evaluate(wide) > 100
+    assert width_of(page.locator(".g-document img")) > 100
     expect(page.locator(".g-chip-status")).to_contain_text("Model ready")
 
 
@@ -158,7 +167,7 @@ def test_the_plots_stay_on_the_same_nodes_and_redraw_at_most_four_times_a_second
     ask(page, LONG)
     finished(page)
     page.wait_for_timeout(700)
-    page.wait_for_function("GLANCE.plots.views.every((view) => !view.waits())")
+    drawn(page)
     seconds = time.monotonic() - start
     assert page.evaluate("window.kept.every((node) => node.isConnected)")
     assert 3 <= page.evaluate("GLANCE.plots.redraws") - redraws <= 3 * (4 * seconds + 1)
@@ -461,7 +470,7 @@ def test_dark_mode_recolours_page_and_plots(toy_url, visit):
     page = visit(toy_url + "?__theme=dark")
     card, axis = page.locator(".g-card").first, page.locator(".g-tree .g-plot .xtick text").first
     expect(card).to_have_css("background-color", "rgb(21, 26, 33)")
-    page.wait_for_function("GLANCE.plots.views.every((view) => !view.waits())")
+    drawn(page)
     dark = axis.evaluate("text => getComputedStyle(text).fill")
     page.locator(".g-theme").click()
     expect(card).to_have_css("background-color", "rgb(255, 255, 255)")

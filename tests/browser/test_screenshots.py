@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.browser.conftest import ROOT
+from tests.browser.test_page import drawn
 
 pytestmark = pytest.mark.browser
 
@@ -21,7 +22,7 @@ KEPT = ROOT / "build" / "screenshots"
 )
 def test_the_page_is_kept_as_a_picture(toy_url, visit, name, query, width):
     page = visit(toy_url + query, width=width, height=900 if width > 400 else 844)
-    page.wait_for_function("GLANCE.plots.views.every((view) => !view.waits())")
+    drawn(page)
     path = KEPT / f"{name}.png"
     page.screenshot(path=path, full_page=True)
     with Image.open(path) as picture:

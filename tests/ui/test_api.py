@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from app.session import Session
 from app.ui import build
 from glance.trace import parse_trace
 from tests.ui.served import served
+from tests.ui.test_session import wait_until
 from tests.ui.toy_page import draw_page, held_back, toy_runner
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "samples" / "receipt.png"
@@ -55,14 +55,6 @@ def begun(address: str, endpoint: str, page: str, question: str) -> str:
     body = {"document": uploaded, "question": question}
     event = HTTP.post(f"{address}/gradio_api/call/v2/{endpoint}", json=body).json()["event_id"]
     return f"{address}/gradio_api/call/{endpoint}/{event}"
-
-
-def free_within(session: Session, seconds: float) -> None:
-    """Fails unless the run of the session ends in time."""
-    start = time.monotonic()
-    while session.health()["running"]:
-        assert time.monotonic() - start < seconds, "the run went on"
-        time.sleep(0.02)
 
 
 def test_two_endpoints_are_public_with_names_types_and_defaults(client):
@@ -185,7 +177,7 @@ def test_a_run_that_is_cancelled_frees_its_place(slow, page, name):
     next(iter(job))
     assert session.health()["running"] == 1
     job.cancel()
-    free_within(session, 10)
+    wait_until(lambda: not session.health()["running"], 10)
 
 
 @pytest.mark.parametrize("endpoint", ["ask", "ask_stream"])
@@ -195,7 +187,7 @@ def test_a_caller_who_leaves_frees_the_place(slow, page, endpoint):
     with HTTP.stream("GET", begun(address, endpoint, page, "x" * 500)) as heard:
         assert next(heard.iter_lines()) == "event: generating"
         assert session.health()["running"] == 1
-    free_within(session, 10)
+    wait_until(lambda: not session.health()["running"], 10)
 
 
 def test_the_tool_has_its_name_and_the_stream_is_none():
