@@ -23,13 +23,14 @@ from glance.drafters.rollout import (
 )
 from glance.heads.eagle2 import Eagle2Head
 from glance.heads.formats_eagle import read_eagle2
-from glance.heads.llama_layer import Attend
+from glance.heads.llama_layer import ALL, Attend, Rows
 from glance.types import CandidateTree
 
 if TYPE_CHECKING:
     from glance.targets.base import Target
 
 SHAPE = paper_shape("eagle2")
+LAST = slice(-1, None)  # row
 
 
 @dataclass(slots=True)
@@ -64,6 +65,8 @@ class Eagle2Drafter(RolloutDrafter):
     def draft(self, state: Eagle2State, out: list[int], features: Tensor | None) -> CandidateTree:
         """One pass over the new positions, one a level of the tree.
 
+        Of new positions but the last there are keys and values only: no layer comes after.
+
         Raises:
             RuntimeError: the features do not continue what the state has absorbed.
         """
@@ -72,18 +75,25 @@ class Eagle2Drafter(RolloutDrafter):
         new = features.shape[0]
         embeds, states = self._paired(out[-1], features)
         positions = torch.arange(start - new, start, device=features.device)
-        attend = cache.attend(causal(start - new, new, features.device))
-        hidden = self._rows(embeds[None], states[None], positions, attend)
+        attend = cache.attend(causal(start - new, new, features.device)[-1:])
+        hidden = self._rows(embeds[None], states[None], positions, attend, LAST)
 
         def step(ids: Tensor, above: Tensor, level: int, attend: Attend) -> Tensor:
             positions = torch.full_like(ids, start + level - 1)
             return self._rows(self.target.embed(ids[None]), above, positions, attend)
 
-        return draft_tree(out[-1], hidden[:, -1:], cache, self.shape, step, self._rank)
+        return draft_tree(out[-1], hidden, cache, self.shape, step, self._rank)
 
-    def _rows(self, embeds: Tensor, states: Tensor, positions: Tensor, attend: Attend) -> Tensor:
+    def _rows(
+        self,
+        embeds: Tensor,
+        states: Tensor,
+        positions: Tensor,
+        attend: Attend,
+        wanted: Rows = ALL,
+    ) -> Tensor:
         rope = self.head.config.rope(positions[None], embeds.dtype)
-        return self.head(embeds, states, rope, attend)
+        return self.head(embeds, states, rope, attend, wanted)
 
 
 def load_eagle2(target: Target, folder: Path, shape: TreeShape = SHAPE) -> Eagle2Drafter:

@@ -24,13 +24,14 @@ from glance.drafters.rollout import (
 )
 from glance.heads.eagle3 import Eagle3Head
 from glance.heads.formats_eagle import read_eagle3
-from glance.heads.llama_layer import Attend
+from glance.heads.llama_layer import ALL, Attend, Rows
 from glance.types import INPUT, CandidateTree
 
 if TYPE_CHECKING:
     from glance.targets.base import Target
 
 SHAPE = paper_shape("eagle3")
+LAST = slice(-1, None)  # row
 
 
 @dataclass(slots=True)
@@ -77,6 +78,8 @@ class Eagle3Drafter(RolloutDrafter):
     def draft(self, state: Eagle3State, out: list[int], features: Tensor | None) -> CandidateTree:
         """One pass over the new positions, one a level of the tree.
 
+        Of new positions but the last there are keys and values only: no layer comes after.
+
         Raises:
             RuntimeError: the features do not continue what the state has absorbed.
         """
@@ -88,18 +91,26 @@ class Eagle3Drafter(RolloutDrafter):
             embeds = torch.cat((features[1:, 0], embeds[-1:]))
             features = features[:, 1:]
         states = self.head.fuse(features)
-        attend = cache.attend(causal(start - new, new, features.device))
+        attend = cache.attend(causal(start - new, new, features.device)[-1:])
         positions = state.at(start - new, new)
-        hidden = self._rows(embeds[None], states[None], positions, attend)
+        hidden = self._rows(embeds[None], states[None], positions, attend, LAST)
 
         def step(ids: Tensor, above: Tensor, level: int, attend: Attend) -> Tensor:
             positions = state.at(start + level - 1, 1).expand(-1, len(ids))
             return self._rows(self.target.embed(ids[None]), above, positions, attend)
 
-        return draft_tree(out[-1], hidden[:, -1:], cache, self.shape, step, self._rank)
+        return draft_tree(out[-1], hidden, cache, self.shape, step, self._rank)
 
-    def _rows(self, embeds: Tensor, states: Tensor, positions: Tensor, attend: Attend) -> Tensor:
-        return self.head(embeds, states, self.head.config.rope(positions, embeds.dtype), attend)
+    def _rows(
+        self,
+        embeds: Tensor,
+        states: Tensor,
+        positions: Tensor,
+        attend: Attend,
+        wanted: Rows = ALL,
+    ) -> Tensor:
+        rope = self.head.config.rope(positions, embeds.dtype)
+        return self.head(embeds, states, rope, attend, wanted)
 
     def _rank(self, hidden: Tensor) -> list[Children]:
         ranked = best_children(self.head.logits(hidden[0]), self.shape.width)

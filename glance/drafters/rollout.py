@@ -38,9 +38,9 @@ class LayerCache:
         return cls(keys, torch.empty_like(keys))
 
     def attend(self, mask: Tensor) -> Attend:
-        """Take in the rows of a pass, and let each see the rows that its mask allows.
+        """Take in the rows of a pass, and let those that ask see what their mask allows.
 
-        mask: bool [rows, length + rows].
+        mask: bool [rows that ask, length + rows].
         """
 
         def through(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from glance.heads import files
 from glance.heads.block import Rope
-from glance.heads.llama_layer import Attend, LlamaLayer, SequentialConfig
+from glance.heads.llama_layer import ALL, Attend, LlamaLayer, Rows, SequentialConfig
 
 
 class Eagle2Head(nn.Module):
@@ -33,6 +33,8 @@ class Eagle2Head(nn.Module):
         features: Tensor,  # [batch, rows, d] the target's, or this head's own
         rope: Rope,
         attend: Attend,
+        wanted: Rows = ALL,
     ) -> Tensor:
-        """Guessed features [batch, rows, d]."""
-        return self.layers[0](self.fc(torch.cat((embeds, features), dim=-1)), rope, attend)
+        """Guessed features [batch, R, d] of the rows wanted."""
+        x = self.fc(torch.cat((embeds, features), dim=-1))
+        return self.layers[0](x, rope, attend, wanted)

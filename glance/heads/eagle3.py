@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from glance.heads import files
 from glance.heads.block import BlockMLP, Norm, Rope
 from glance.heads.config import HeadError
-from glance.heads.llama_layer import Attend, LlamaAttention, SequentialConfig
+from glance.heads.llama_layer import ALL, Attend, LlamaAttention, Rows, SequentialConfig
 from glance.heads.rotary import frequency_axes, rotary
 
 #: what stands in for the embedding of an image token: the pad token's, or the image's own
@@ -94,11 +94,14 @@ class Eagle3Layer(nn.Module):
         self.post_attention_layernorm = Norm(d, eps=eps)
         self.mlp = BlockMLP(d, config.intermediate_size)
 
-    def forward(self, embeds: Tensor, states: Tensor, rope: Rope, attend: Attend) -> Tensor:
-        """Both [batch, rows, d] -> the next states, before any norm."""
+    def forward(
+        self, embeds: Tensor, states: Tensor, rope: Rope, attend: Attend, wanted: Rows = ALL
+    ) -> Tensor:
+        """Both [batch, rows, d] -> the next states of the rows wanted, before any norm."""
         normed = self.hidden_norm(states)
         x = torch.cat((self.input_layernorm(embeds), normed), dim=-1)
-        x = (normed if self.norm_before_residual else states) + self.self_attn(x, rope, attend)
+        before = normed if self.norm_before_residual else states
+        x = before[:, wanted] + self.self_attn(x, rope, attend, wanted)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
@@ -142,9 +145,11 @@ class Eagle3Head(nn.Module):
         """States of tapped layers: [..., K, d] -> [..., d]."""
         return self.fc(features.flatten(-2))
 
-    def forward(self, embeds: Tensor, states: Tensor, rope: Rope, attend: Attend) -> Tensor:
-        """Both [batch, rows, d] -> the next states."""
-        return self.midlayer(embeds, states, rope, attend)
+    def forward(
+        self, embeds: Tensor, states: Tensor, rope: Rope, attend: Attend, wanted: Rows = ALL
+    ) -> Tensor:
+        """Both [batch, rows, d] -> the next states of the rows wanted."""
+        return self.midlayer(embeds, states, rope, attend, wanted)
 
     def logits(self, states: Tensor) -> Tensor:
         """[..., d] -> [..., draft vocabulary]."""

@@ -19,8 +19,11 @@ from glance.heads.block import BlockMLP, Norm, Rope, rotate
 from glance.heads.config import HeadError
 from glance.heads.rotary import rotary
 
-#: What a layer's rows see: q [batch, h, rows, e], k and v [batch, g, rows, e] -> q's shape.
+#: What a layer's rows see: q [batch, h, R, e], k and v [batch, g, rows, e] -> q's shape.
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+#: Some of the rows of a call: their numbers [R], or a slice.
+Rows = Tensor | slice
+ALL = slice(None)
 
 SIZES = (
     "hidden_size",
@@ -84,12 +87,19 @@ class LlamaAttention(nn.Module):
         self.v_proj = nn.Linear(inputs, config.num_key_value_heads * e, bias=bias)
         self.o_proj = nn.Linear(config.num_attention_heads * e, config.hidden_size, bias=False)
 
-    def forward(self, x: Tensor, rope: Rope, attend: Attend) -> Tensor:
-        """[batch, rows, inputs] -> [batch, rows, d]; rope broadcasts to [batch, h, rows, e]."""
-        split = (*x.shape[:2], -1, self.head_dim)
-        q = rotate(self.q_proj(x).view(split).transpose(1, 2), rope)
-        k = rotate(self.k_proj(x).view(split).transpose(1, 2), rope)
-        v = self.v_proj(x).view(split).transpose(1, 2)
+    def forward(self, x: Tensor, rope: Rope, attend: Attend, wanted: Rows = ALL) -> Tensor:
+        """[batch, rows, inputs] -> [batch, R, d] of the rows wanted; keys and values are of all.
+
+        rope broadcasts to [batch, h, rows, e].
+        """
+
+        def heads(projected: Tensor) -> Tensor:
+            return projected.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+
+        cos, sin = rope
+        q = rotate(heads(self.q_proj(x[:, wanted])), (cos[..., wanted, :], sin[..., wanted, :]))
+        k = rotate(heads(self.k_proj(x)), rope)
+        v = heads(self.v_proj(x))
         # Under autocast rotations come back wider than the projections.
         seen = attend(q.to(v.dtype), k.to(v.dtype), v)
         return self.o_proj(seen.transpose(1, 2).flatten(2))
@@ -104,9 +114,9 @@ class LlamaLayer(nn.Module):
         self.post_attention_layernorm = Norm(config.hidden_size, eps=config.rms_norm_eps)
         self.mlp = BlockMLP(config.hidden_size, config.intermediate_size)
 
-    def forward(self, x: Tensor, rope: Rope, attend: Attend) -> Tensor:
-        """[batch, rows, d] -> the same."""
-        x = x + self.self_attn(x, rope, attend)
+    def forward(self, x: Tensor, rope: Rope, attend: Attend, wanted: Rows = ALL) -> Tensor:
+        """[batch, rows, d] -> [batch, R, d] of the rows wanted."""
+        x = x[:, wanted] + self.self_attn(x, rope, attend, wanted)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from glance.heads.eagle2 import Eagle2Head
-from glance.heads.llama_layer import masked
+from glance.heads.llama_layer import ALL, Rows, masked
 from glance.targets.base import Target
 
 NOISE = 0.2  # width of the noise on features of 512 tokens; longer texts get less
@@ -44,35 +44,37 @@ def noisy(states: Tensor, generator: torch.Generator | None = None) -> Tensor:
     return states + (noise - 0.5) * (NOISE * 512 / states.shape[1])
 
 
-def guess(head: Eagle2Head, embeds: Tensor, states: Tensor) -> Tensor:
-    """Guessed features [P, T, d]: row t's stands for the target's at t + 1.
-
-    embeds: [P, T, d] what enters the target at each token. states: [P, T, d] what enters its
-    lm_head, with or without noise.
-    """
-    rows = torch.arange(embeds.shape[1], device=embeds.device)
-    rope = head.config.rope(rows[None], embeds.dtype)
-    seen = masked(causal_mask(len(rows), embeds.device))
-    return head(shifted(embeds, 1), states, rope, seen)
+def guess(
+    head: Eagle2Head,
+    embeds: Tensor,  # [P, T, d] what enters the target at each token
+    states: Tensor,  # [P, T, d] what enters its lm_head, with or without noise
+    rows: Rows = ALL,  # [R] whose guesses are wanted
+) -> Tensor:
+    """Guessed features [P, R, d]: row t's stands for the target's at t + 1."""
+    positions = torch.arange(embeds.shape[1], device=embeds.device)
+    rope = head.config.rope(positions[None], embeds.dtype)
+    seen = causal_mask(len(positions), embeds.device)[:, :, rows]
+    return head(shifted(embeds, 1), states, rope, masked(seen), rows)
 
 
 def eagle2_loss(
-    guessed: Tensor,  # [P, T, d] from guess()
+    guessed: Tensor,  # [P, R, d] from guess()
     states: Tensor,  # [P, T, d] the target's own, without noise
     wanted: Tensor,  # [P, T] bool from lessons()
     target: Target,
+    rows: Rows = ALL,  # [R] as guess() was told
 ) -> tuple[Tensor, float]:
     """SmoothL1 to the feature and a little soft cross-entropy; the share of right tokens.
 
     Row t learns from the target's row t + 1. Both losses are means over the rows wanted, 0 where
     there are none.
     """
-    true, chosen = shifted(states, 1), shifted(wanted, 1)
-    true, guessed = true[chosen], guessed[chosen]  # [rows, d]
+    true, chosen = shifted(states, 1)[:, rows], shifted(wanted, 1)[:, rows]
+    true, guessed = true[chosen], guessed[chosen]  # [lessons, d]
     says = target.lm_head(true)
     log_q = target.lm_head(guessed).float().log_softmax(-1)
-    rows = max(len(true), 1)
-    features = F.smooth_l1_loss(guessed, true, reduction="sum") / (rows * true.shape[-1])
-    tokens = -(says.float().softmax(-1) * log_q).sum() / rows
-    right = (log_q.argmax(-1) == says.argmax(-1)).sum() / rows
+    count = max(len(true), 1)
+    features = F.smooth_l1_loss(guessed, true, reduction="sum") / (count * true.shape[-1])
+    tokens = -(says.float().softmax(-1) * log_q).sum() / count
+    right = (log_q.argmax(-1) == says.argmax(-1)).sum() / count
     return features + TOKEN_WEIGHT * tokens, right.item()

@@ -15,24 +15,20 @@ import torch
 from torch import Tensor
 
 from glance.heads.eagle3 import Eagle3Head
+from glance.heads.llama_layer import ALL, Rows
 from glance.training.eagle2 import causal_mask, shifted
 
 STEPS = 7
 DECAY = 0.8  # weight of a step, relative to the step before
-ALL = slice(None)  # rows
 
 
 class OwnSteps:
     """Attention of the training-time test; one object serves all steps of a batch."""
 
-    def __init__(self, rows: int, device: torch.device) -> None:
-        self._mask = causal_mask(rows, device)
+    def __init__(self, rows: int, device: torch.device, drafting: Rows = ALL) -> None:
+        self._mask = causal_mask(rows, device)[:, :, drafting]
         self._keys: list[Tensor] = []  # a step each: [P, h, T, e]
         self._values: list[Tensor] = []
-
-    def only(self, rows: Tensor | slice) -> None:
-        """Of the first step's rows, go on with these."""
-        self._mask = self._mask[:, :, rows]
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """First-step rows up to the own one, and the own row of every later step."""
@@ -56,24 +52,23 @@ def unroll(
     features: Tensor,  # [P, T, K, d] taps
     positions: Tensor,  # [P, axes, T]
     steps: int = STEPS,
-    rows: Tensor | slice = ALL,  # [R] that draft
+    rows: Rows = ALL,  # [R] that draft; of the others there are keys and values only
 ) -> Iterator[Tensor]:
     """Draft logits [P, R, draft vocabulary], a step each.
 
     Step i of row t has read token t + 1 + i and speaks of the one after it.
     """
     states = head.fuse(features)
-    attend = OwnSteps(embeds.shape[1], embeds.device)
+    attend = OwnSteps(embeds.shape[1], embeds.device, rows)
     for step in range(steps):
         following = shifted(embeds, step + 1)
         if step:
             following, positions = following[:, rows], positions + 1
         rope = head.config.rope(positions, embeds.dtype)
         rope = rope[0][:, None], rope[1][:, None]  # one for all heads
-        states = head(following, states, rope, attend)
-        if step == 0:  # what others see is complete
-            states, positions = states[:, rows], positions[..., rows]
-            attend.only(rows)
+        states = head(following, states, rope, attend, ALL if step else rows)
+        if step == 0:
+            positions = positions[..., rows]
         yield head.logits(states)
 
 
@@ -88,7 +83,7 @@ def eagle3_loss(
     head: Eagle3Head,
     says: Tensor,  # [P, T, V] the target's logits
     wanted: Tensor,  # [P, T] bool from glance.training.eagle2.lessons()
-    rows: Tensor | slice = ALL,  # [R] as unroll() was told
+    rows: Rows = ALL,  # [R] as unroll() was told
 ) -> tuple[Tensor, list[float]]:
     """Soft cross-entropy over the draft vocabulary, DECAY^i at step i; right tokens by step.
 

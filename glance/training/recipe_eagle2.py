@@ -13,7 +13,7 @@ from glance.heads.formats_eagle import read_eagle2, write_eagle2
 from glance.heads.llama_layer import SequentialConfig
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
-from glance.training.eagle2 import eagle2_loss, guess, lessons, noisy
+from glance.training.eagle2 import eagle2_loss, guess, lessons, noisy, shifted
 from glance.training.recipe import FeatureRecipe, drawn_question
 
 
@@ -33,9 +33,11 @@ class Eagle2Recipe(FeatureRecipe):
         target, rows = self.target, record.stream(drawn_question(record, self.generator))
         features = record.features[rows][None].to(target.device, target.dtype)
         states = target.final_norm(features[:, :, 1])
-        guessed = guess(self.head, features[:, :, 0], noisy(states, self.generator))
         wanted = lessons(record.answer[rows][None]).to(target.device)
-        return eagle2_loss(guessed, states, wanted, target)[0]
+        drafting = shifted(wanted, 1)[0].nonzero()[:, 0]
+        seen = noisy(states, self.generator)
+        guessed = guess(self.head, features[:, :, 0], seen, drafting)
+        return eagle2_loss(guessed, states, wanted, target, drafting)[0]
 
     def write(self, folder: Path) -> None:
         write_eagle2(self.head, folder)
