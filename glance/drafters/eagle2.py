@@ -15,6 +15,7 @@ from torch import Tensor
 from glance.drafters.grown import TreeShape
 from glance.drafters.presets import paper_shape
 from glance.drafters.rollout import (
+    LAST,
     LayerCache,
     RolloutDrafter,
     causal,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from glance.targets.base import Target
 
 SHAPE = paper_shape("eagle2")
-LAST = slice(-1, None)  # row
 
 
 @dataclass(slots=True)

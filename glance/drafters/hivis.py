@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from glance.drafters.grown import TreeShape
 from glance.drafters.presets import paper_shape
 from glance.drafters.rollout import (
+    LAST,
     LayerCache,
     RolloutDrafter,
     causal,
@@ -24,7 +25,7 @@ from glance.drafters.rollout import (
 )
 from glance.heads.formats_hivis import read_hivis
 from glance.heads.hivis import HiViSHead, lay_out
-from glance.heads.llama_layer import Attend
+from glance.heads.llama_layer import ALL, Attend, Rows
 from glance.types import CandidateTree, PromptError
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class HiViSDrafter(RolloutDrafter):
     def draft(self, state: HiViSState, out: list[int], features: Tensor | None) -> CandidateTree:
         """One pass over the new positions, one a level of the tree.
 
+        Of new positions but the last there are keys and values only: no layer comes after.
+
         Raises:
             RuntimeError: the features do not continue what the state has absorbed.
         """
@@ -88,22 +91,28 @@ class HiViSDrafter(RolloutDrafter):
         layout = lay_out(image[state.length :], c)
         before = cache.length if c.compact_positions else state.length
         positions = before + layout.positions
-        attend = cache.attend(causal(cache.length, len(positions), features.device))
+        attend = cache.attend(causal(cache.length, len(positions), features.device)[-1:])
         rows = embeds[None, layout.reads], states[None, layout.places]
-        hidden = self._rows(*rows, 0, positions, attend)
+        hidden = self._rows(*rows, 0, positions, attend, LAST)
         state.length = start
 
         def step(ids: Tensor, above: Tensor, level: int, attend: Attend) -> Tensor:
             at = positions[-1:].expand(len(ids)) + level
             return self._rows(self.target.embed(ids[None]), above, level, at, attend)
 
-        return draft_tree(out[-1], hidden[:, -1:], cache, self.shape, step, self._rank)
+        return draft_tree(out[-1], hidden, cache, self.shape, step, self._rank)
 
     def _rows(
-        self, embeds: Tensor, states: Tensor, step: int, positions: Tensor, attend: Attend
+        self,
+        embeds: Tensor,
+        states: Tensor,
+        step: int,
+        positions: Tensor,
+        attend: Attend,
+        wanted: Rows = ALL,
     ) -> Tensor:
         rope = self.head.config.rope(positions[None], embeds.dtype)
-        return self.head(embeds, states, step, rope, attend)
+        return self.head(embeds, states, step, rope, attend, wanted)
 
 
 def load_hivis(target: Target, folder: Path, shape: TreeShape = SHAPE) -> HiViSDrafter:

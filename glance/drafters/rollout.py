@@ -81,6 +81,7 @@ def causal(committed: int, rows: int, device: torch.device) -> Tensor:
     return seen.tril(committed)
 
 
+LAST = slice(-1, None)  # row
 #: Outputs [1, f, d] of a level's rows: tokens [f], their parents' outputs [1, f, d], level from 1.
 Step = Callable[[Tensor, Tensor, int, Attend], Tensor]
 #: The best tokens after each row of [1, f, d].

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from glance.heads import files
 from glance.heads.block import Rope
 from glance.heads.config import HeadError
-from glance.heads.llama_layer import Attend, LlamaLayer, SequentialConfig
+from glance.heads.llama_layer import ALL, Attend, LlamaLayer, Rows, SequentialConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,8 @@ class HiViSHead(nn.Module):
         step: int,
         rope: Rope,
         attend: Attend,
+        wanted: Rows = ALL,
     ) -> Tensor:
-        """Guessed features [batch, rows, d]."""
+        """Guessed features [batch, R, d] of the rows wanted."""
         pairs = torch.cat((embeds, self.corrected(features, step)), dim=-1)
-        return self.layers[0](self.fc(pairs), rope, attend)
+        return self.layers[0](self.fc(pairs), rope, attend, wanted)

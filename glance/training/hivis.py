@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from glance.heads.hivis import HiViSHead, Layout
+from glance.heads.llama_layer import ALL
 from glance.targets.base import Target
 from glance.training.eagle2 import shifted
 from glance.training.eagle3 import OwnSteps
@@ -28,19 +29,23 @@ def unroll(
     embeds: Tensor,  # [n, d] the target's input embeddings, of the tokens after each of n places
     features: Tensor,  # [n, d] the target's, as they enter lm_head
     layout: Layout,  # of the n places
+    rows: Tensor,  # [A] of the layout's, that draft; of the others there are keys and values only
     steps: int = STEPS,
 ) -> list[Tensor]:
-    """Guessed features [R, d] of the layout's rows, a step each.
+    """Guessed features [A, d], a step each.
 
     Step i has read i tokens more than the row's own. It sees the first step of the rows before it,
     and all its own steps.
     """
     following, states = embeds[None, layout.reads], features[None, layout.places]
-    attend = OwnSteps(len(layout.places), features.device)
+    positions = layout.positions[None]
+    attend = OwnSteps(len(layout.places), features.device, rows)
     guessed = []
     for step in range(steps):
-        rope = head.config.rope((layout.positions + step)[None], features.dtype)
-        states = head(shifted(following, step), states, step, rope, attend)
+        own = rows if step else ALL  # the first step is of all rows
+        read, at = shifted(following, step)[:, own], positions[:, own] + step
+        rope = head.config.rope(at, features.dtype)
+        states = head(read, states, step, rope, attend, ALL if step else rows)
         guessed.append(states[0])
     return guessed
 

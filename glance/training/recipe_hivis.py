@@ -33,10 +33,9 @@ class HiViSRecipe(FeatureRecipe):
         one = stream(record, drawn_question(record, self.generator), self.target)
         image = one.ids[:-1] == self.target.model.config.image_token_id
         layout = lay_out(image, self.head.config)
-        steps = unroll(self.head, one.embeds, one.states, layout)
         rows = trained_rows(layout, one.roots)
-        guessed, states = [step[rows] for step in steps], one.states[one.roots]
-        return hivis_loss(self.head, guessed, states, self.target)[0]
+        guessed = unroll(self.head, one.embeds, one.states, layout, rows)
+        return hivis_loss(self.head, guessed, one.states[one.roots], self.target)[0]
 
     def write(self, folder: Path) -> None:
         write_hivis(self.head, folder)

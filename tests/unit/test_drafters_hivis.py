@@ -411,9 +411,8 @@ def unrolled(
     """As a record of OUT would give it: there are no features of its last token."""
     layout = lay_out(is_image(OUT[:-1]), head.config)
     states = tables.norm(taps[:-1, 1])
-    guessed = unroll(head, taps[1:, 0], states, layout, steps)
     rows = trained_rows(layout, ROOTS)
-    return [step[rows] for step in guessed], states[ROOTS]
+    return unroll(head, taps[1:, 0], states, layout, rows, steps), states[ROOTS]
 
 
 @variants
