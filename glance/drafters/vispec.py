@@ -15,6 +15,7 @@ from torch import Tensor
 from glance.drafters.grown import TreeShape
 from glance.drafters.presets import paper_shape
 from glance.drafters.rollout import (
+    LAST,
     LayerCache,
     RolloutDrafter,
     causal,
@@ -22,7 +23,7 @@ from glance.drafters.rollout import (
     draft_tree,
 )
 from glance.heads.formats_vispec import read_vispec
-from glance.heads.llama_layer import Attend
+from glance.heads.llama_layer import ALL, Attend, Rows
 from glance.heads.vispec import Span, ViSpecHead, image_spans, lay_out
 from glance.types import CandidateTree
 
@@ -74,6 +75,8 @@ class ViSpecDrafter(RolloutDrafter):
     def draft(self, state: ViSpecState, out: list[int], features: Tensor | None) -> CandidateTree:
         """One pass over the new positions, one a level of the tree.
 
+        Of new positions but the last there are keys and values only: no layer comes after.
+
         Raises:
             RuntimeError: the features do not continue what the state has absorbed.
         """
@@ -89,18 +92,18 @@ class ViSpecDrafter(RolloutDrafter):
             places = torch.arange(state.length, start, device=features.device)
             x = self.head.pairs(embeds, states, state.vector)
         state.length = start
-        attend = cache.attend(causal(cache.length, len(x), features.device))
-        hidden = self._layer(x, places, attend)
+        attend = cache.attend(causal(cache.length, len(x), features.device)[-1:])
+        hidden = self._layer(x, places, attend, LAST)
 
         def step(ids: Tensor, above: Tensor, level: int, attend: Attend) -> Tensor:
             x = self.head.pairs(self.target.embed(ids), above[0], state.vector)
             return self._layer(x, torch.full_like(ids, start + level - 1), attend)
 
-        return draft_tree(out[-1], hidden[:, -1:], cache, self.shape, step, self._rank)
+        return draft_tree(out[-1], hidden, cache, self.shape, step, self._rank)
 
-    def _layer(self, x: Tensor, places: Tensor, attend: Attend) -> Tensor:
+    def _layer(self, x: Tensor, places: Tensor, attend: Attend, wanted: Rows = ALL) -> Tensor:
         rope = self.head.config.rope(places[None], x.dtype)
-        return self.head(x[None], rope, attend)
+        return self.head(x[None], rope, attend, wanted)
 
 
 def load_vispec(target: Target, folder: Path, shape: TreeShape = SHAPE) -> ViSpecDrafter:

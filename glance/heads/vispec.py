@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from glance.heads import files
 from glance.heads.block import Rope
-from glance.heads.llama_layer import Attend, LlamaLayer, SequentialConfig
+from glance.heads.llama_layer import ALL, Attend, LlamaLayer, Rows, SequentialConfig
 
 Span = tuple[int, int]  # the first place and the one after the last
 
@@ -158,6 +158,6 @@ class ViSpecHead(nn.Module):
         x = self.pairs(embeds[layout.places], features, sight.vectors[layout.latest])
         return torch.where(layout.image[:, None] >= 0, sight.rows[layout.image], x)
 
-    def forward(self, x: Tensor, rope: Rope, attend: Attend) -> Tensor:
-        """Inputs [batch, rows, d] -> guessed features [batch, rows, d]."""
-        return self.layers[0](x, rope, attend)
+    def forward(self, x: Tensor, rope: Rope, attend: Attend, wanted: Rows = ALL) -> Tensor:
+        """Inputs [batch, rows, d] -> guessed features [batch, R, d] of the rows wanted."""
+        return self.layers[0](x, rope, attend, wanted)

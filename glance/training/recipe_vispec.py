@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from glance.training.corpus import Answers, Corpus
 from glance.training.eagle2 import noisy
 from glance.training.recipe import FeatureRecipe, drawn_question
 from glance.training.streams import stream
-from glance.training.vispec import first_loss, trained_rows, two_rollouts, vispec_loss
+from glance.training.vispec import first_loss, rollouts, trained_rows, vispec_loss
 
 
 class ViSpecRecipe(FeatureRecipe):
@@ -47,9 +48,9 @@ class ViSpecRecipe(FeatureRecipe):
             spans = image_spans(one.ids.tolist(), target.model.config.image_token_id, one.moments)
             layout = lay_out(len(one.states), spans, self.head.config.adaptor, one.ids.device)
             features = noisy(one.states[None], self.generator)[0]
-            first, second = two_rollouts(self.head, one.embeds, features, layout)
+            rolled = rollouts(self.head, one.embeds, features, layout)
             rows = trained_rows(layout, one.roots)
-            for guesses in (first, second) if two else (first,):
+            for guesses in islice(rolled, 2 if two else 1):
                 guessed.append(guesses[rows])
                 states.append(one.states[one.roots])
         guess, true = torch.cat(guessed), torch.cat(states)

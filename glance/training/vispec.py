@@ -6,6 +6,8 @@ the token after the next, so it is trained where tokens t+1 and t+2 are the answ
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -18,13 +20,13 @@ LISTED = 10  # tokens whose order ListMLE teaches
 LIST_WEIGHT = 0.1
 
 
-def two_rollouts(
+def rollouts(
     head: ViSpecHead,
     embeds: Tensor,  # [n, d] the target's input embeddings, of the tokens after each of n places
     features: Tensor,  # [n, d] the target's, as they enter lm_head
     layout: Layout,  # of the n pairs
-) -> tuple[Tensor, Tensor]:
-    """Guessed features [R, d] of the layout's rows, from the target's and from the head's own.
+) -> Iterator[Tensor]:
+    """Guessed features [R, d] of the layout's rows, from the target's, then from the head's own.
 
     In the second every row has the first's guess of its feature, the keys and values that it sees
     too; only the first row has the target's.
@@ -40,7 +42,8 @@ def two_rollouts(
 
     real = features[layout.places]
     first = roll(real)
-    return first, roll(torch.cat((real[:1], first[:-1])))
+    yield first
+    yield roll(torch.cat((real[:1], first[:-1])))
 
 
 def trained_rows(layout: Layout, anchors: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from glance.heads.formats_vispec import read_vispec, write_vispec
 from glance.heads.llama_layer import SequentialConfig
 from glance.heads.vispec import Layout, ViSpecConfig, ViSpecHead, image_spans, lay_out
 from glance.targets.base import Target
-from glance.training.vispec import list_mle, trained_rows, two_rollouts, vispec_loss
+from glance.training.vispec import list_mle, rollouts, trained_rows, vispec_loss
 from glance.types import CandidateTree
 from tests.contract.lossless import LOGIT_BOUNDS, check, reference
 from tests.tables import Tables
@@ -492,7 +492,7 @@ def rolled(head: ViSpecHead, tables: Tables, taps: Tensor) -> tuple[Layout, Tens
     """The rollouts over all of OUT, as a record of it would give them."""
     spans = image_spans(PROMPT, IMAGE, [0] * len(PROMPT))
     layout = lay_out(len(OUT) - 1, spans, head.config.adaptor, CPU)
-    return layout, *two_rollouts(head, taps[1:, 0], tables.norm(taps[:-1, 1]), layout)
+    return layout, *rollouts(head, taps[1:, 0], tables.norm(taps[:-1, 1]), layout)
 
 
 @pytest.mark.parametrize("which", PARTS)
