@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from glance.targets.base import Target
 
 ALL = "all"
+DEFAULTS = DecodeConfig()
 
 
 def drafter_names(options: Namespace) -> list[str]:
@@ -49,13 +50,16 @@ def decode_config(
     costs: CostProfile | None = None,  # measured anew unless given
 ) -> DecodeConfig:
     """What the options of decoding say; the drafter whose cost counts is the first."""
-    if options.budget == AUTO and costs is None:
+    budget, first = options.budget, next(filter(None, drafters), None)
+    if budget == AUTO and first is None:
+        budget, costs = DEFAULTS.node_budget, None  # plain decoding has no use for any
+    if budget == AUTO and costs is None:
         from glance.profiling import measure_costs
 
         note("measuring what drafting and verifying cost here")
-        costs = measure_costs(target, next(filter(None, drafters), None))
+        costs = measure_costs(target, first)
     return DecodeConfig(
-        node_budget=options.budget,
+        node_budget=budget,
         max_new_tokens=options.max_tokens,
         temperature=options.temperature,
         seed=options.seed,

@@ -395,6 +395,17 @@ def test_an_automatic_budget_is_recorded_and_its_run_can_be_had_again(
 
 
 @pytest.mark.usefixtures("tiny")
+def test_nothing_is_measured_for_plain_decoding_alone(
+    picture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glance.profiling.measure_costs", None)
+    trace = tmp_path / "run.jsonl"
+    asked = ["ask", picture, "What?", "--drafter", "ar", "--max-tokens", "3"]
+    assert main([*asked, "--trace", str(trace)]) == 0
+    assert read_trace(trace)[0]["settings"]["costs"] is None
+
+
+@pytest.mark.usefixtures("tiny")
 def test_a_trace_without_costs_is_refused_before_a_model_loads(
     picture: str,
     tmp_path: Path,
@@ -402,7 +413,7 @@ def test_a_trace_without_costs_is_refused_before_a_model_loads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trace = tmp_path / "run.jsonl"
-    main(["ask", picture, "What?", "--max-tokens", "3", "--trace", str(trace)])
+    main(["ask", picture, "What?", "--budget", "9", "--max-tokens", "3", "--trace", str(trace)])
     capsys.readouterr()
     monkeypatch.setattr("glance.targets.load.load_target", None)
     said = refused(capsys, "ask", picture, "What?", "--profile", str(trace))
