@@ -103,7 +103,7 @@ def build(session: Session, examples: tuple[Example, ...] | None = None) -> gr.B
                     summary = region("summary", templates.SUMMARY, start.summary)
                 with gr.Column(elem_classes=["g-card", "g-results"]):
                     region("answers", templates.ANSWERS)
-        views = _round_views(start, summary)
+                views = _round_views(start, summary)
         gr.HTML(
             html_template=templates.root("models", model_list()),
             js_on_load=None,

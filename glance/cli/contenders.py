@@ -38,8 +38,16 @@ def settings(options: Namespace, found: Mapping[str, Preset]) -> list[Setting]:
     if ALL in options.drafters and PAPER[CHAIN].drafter in names and CHAIN not in names:
         names.insert(names.index(PAPER[CHAIN].drafter) + 1, CHAIN)
     if options.budget is not None:
-        given = {name: replace(PAPER[name], node_budget=options.budget) for name in names}
-        return [Setting(name, GIVEN, preset) for name, preset in given.items()]
+        several = len(options.budget) > 1
+        return [
+            Setting(
+                f"{name}@{budget}" if several else name,
+                GIVEN,
+                replace(PAPER[name], node_budget=budget),
+            )
+            for name in names
+            for budget in dict.fromkeys(options.budget)
+        ]
     chosen = []
     for name in names:
         chosen.append(Setting(name, PAPERS, PAPER[name]))

@@ -266,9 +266,10 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
     bench.add_argument(
         "--budget",
         type=_budget,
+        nargs="+",
         metavar="N|auto",
-        help="measure every drafter once, with at most so many drafted tokens in a pass, not as "
-        "papers and --search set it",
+        help="measure every drafter with at most so many drafted tokens in a pass, not as papers "
+        "and --search set it; of several numbers each is a lane of its own",
     )
     _add_max_tokens(bench)
     _add_target(bench)

@@ -506,14 +506,16 @@ def test_an_automatic_budget_is_in_the_json_with_its_costs(
     )
     path = tmp_path / "bench.json"
     options = ["--n", "1", "--max-tokens", "4", "--tasks", "docvqa", "--drafters", "glance"]
-    assert main(["bench", "--budget", "auto", "--json", str(path), *options]) == 0
+    assert main(["bench", "--budget", "auto", "7", "--json", str(path), *options]) == 0
     saved = json.loads(path.read_text("utf-8"))
-    [drafter] = saved["drafters"]
-    assert (drafter["name"], drafter["setting"]) == ("glance", "given")
+    drafter, fixed = saved["drafters"]
+    assert (drafter["name"], drafter["setting"]) == ("glance@auto", "given")
     assert drafter["node_budget"] == AUTO
     assert list(drafter["costs"]) == ["1"]
     assert CostProfile.from_json(drafter["costs"]["1"]).nodes[-1] == MOST_NODES
-    assert saved["rows"][3]["drafter"] == "glance"
+    assert (fixed["name"], fixed["drafter"], fixed["node_budget"]) == ("glance@7", "glance", 7)
+    assert fixed["costs"] == {}
+    assert [row["drafter"] for row in saved["rows"][3:5]] == ["glance@auto", "glance@7"]
 
 
 @pytest.mark.usefixtures("tiny")
