@@ -13,10 +13,6 @@ from app.settings import DEFAULTS, MAX_TOKENS, NO_LANE
 from app.zerogpu import on_zerogpu
 from glance.config import MAX_SEED, MAX_TEMPERATURE, MOST_NODES
 
-#: whether the node budget is automatic at first; on ZeroGPU every run would measure costs anew, in
-#: a visitor's daily GPU time
-AUTO_FIRST = not on_zerogpu()
-
 
 @dataclass(frozen=True, slots=True)
 class Controls:
@@ -66,10 +62,9 @@ def controls() -> Controls:
             DEFAULTS.node_budget,
             step=1,
             label="Node budget: most candidates of a round",
-            interactive=not AUTO_FIRST,
         )
         auto = gr.Checkbox(
-            AUTO_FIRST,
+            False,
             label="Auto: every round takes the node budget that pays most on this machine",
             elem_id="g-auto",
         )

@@ -90,7 +90,7 @@ def load_runner(host: Host | None = None, gpu_is_lent: bool = False) -> Runner:
 
     @cache
     def costs(name: str) -> CostProfile:
-        """Measured once; of the first lanes at start-up, unless the GPU is lent."""
+        """Measured by the first run that needs them, not at start-up."""
         return measure_costs(target, drafter(name))
 
     def run(
@@ -117,7 +117,7 @@ def load_runner(host: Host | None = None, gpu_is_lent: bool = False) -> Runner:
     for name in LANES:
         (loaded if gpu_is_lent else drafter)(name)
     if host and not gpu_is_lent:
-        short = Settings(LANES, AUTO, max_tokens=MEASURED)
+        short = Settings(LANES, max_tokens=MEASURED)
         for example in load_examples()[:1]:
             host.learn(list(run([example.document()], example.question, short, "measured")))
     return run

@@ -65,7 +65,7 @@ def replay_rounds(
         offsets = RankedOffsets([], [], [])
         if isinstance(drafted, DraftBlock):
             offsets = rank_offsets(drafted.logits, most=max(most, 1))
-        round_ms = costs.round_ms(place) if costs else None
+        round_ms = costs.near(place) if costs else None
         for budget in here:
             tree = _tree(ids[place], drafted, offsets, budget, round_ms)
             tokens, nodes = committed_on(tree, ids[place + 1 :]), len(tree) - 1
@@ -79,7 +79,7 @@ def _tree(
     drafted: DraftBlock | CandidateTree,
     offsets: RankedOffsets,
     budget: NodeBudget,
-    round_ms: list[float] | None,
+    round_ms: Sequence[float] | None,
 ) -> CandidateTree:
     if isinstance(budget, str):
         assert round_ms, f"a node budget of {AUTO!r} needs costs"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy as np
 from glance.config import AUTO, MOST_NODES
 from glance.replay import RecordedLane
 from glance.trace import Line
+
+STRETCH = 64  # tokens of context over which a round is taken to cost the same
 
 
 class BudgetError(ValueError):
@@ -82,6 +85,13 @@ class CostProfile:
         curve = np.interp(np.arange(MOST_NODES + 1), self.nodes, verify)
         return (max(draft, 0.0) + curve).tolist()
 
+    def near(self, context: int) -> Sequence[float]:
+        """`round_ms` of a context at most STRETCH tokens shorter, worked out once a stretch.
+
+        Between two passes numpy is slow to start: each round would pay half a millisecond.
+        """
+        return _near(self, context - context % STRETCH)
+
     def _at(self, context: int, values: np.ndarray) -> np.ndarray:  # [contexts, ...] -> [...]
         if len(self.contexts) == 1:
             return values[0]
@@ -120,6 +130,11 @@ class CostProfile:
             raise BudgetError(
                 "The cost profile is damaged: a field is missing or wrong."
             ) from error
+
+
+@lru_cache(maxsize=256)
+def _near(profile: CostProfile, context: int) -> tuple[float, ...]:
+    return tuple(profile.round_ms(context))
 
 
 def fit_convex(sizes: Sequence[int], ms: Sequence[float] | np.ndarray) -> np.ndarray:

@@ -175,5 +175,5 @@ class Rounds(Round):
             if theirs != ours:
                 raise DrafterError(f"the drafter has {theirs} tokens, the target {ours}")
             offsets = rank_offsets(drafted.logits, most=1 if drafted.chain else budget)
-        costs = config.costs.round_ms(self._request.length) if config.costs else None
+        costs = config.costs.near(self._request.length) if config.costs else None
         return candidates(self._out[-1], drafted, offsets, budget, costs), offsets

@@ -140,7 +140,7 @@ def _add_ask(commands: argparse._SubParsersAction[_Parser]) -> None:
         "line, ngram what stood there before, ar nothing (plain decoding); repeat it to compare, "
         "in that order (default: glance, then ar)",
     )
-    _add_decoding(ask, AUTO)
+    _add_decoding(ask)
     _add_sampling(ask)
     ask.add_argument(
         "--profile",
@@ -617,14 +617,14 @@ def _add_drafter(parser: argparse.ArgumentParser, role: str) -> None:
     )
 
 
-def _add_decoding(parser: argparse.ArgumentParser, budget: NodeBudget = 15) -> None:
+def _add_decoding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget",
         type=_budget,
-        default=budget,
+        default=15,
         metavar="N|auto",
-        help=f"most drafted tokens to check in one pass (default: {budget}); auto chooses for "
-        f"every round, {MOST_NODES} at most, from what passes cost on this machine",
+        help="most drafted tokens to check in one pass (default: 15); auto chooses for every "
+        f"round, {MOST_NODES} at most, from what passes cost on this machine",
     )
     _add_max_tokens(parser)
 

@@ -497,10 +497,10 @@ def test_an_automatic_node_budget_puts_the_slider_to_rest(toy_url, visit):
     page = visit(toy_url)
     page.click("#g-settings button")
     slider = page.locator("#g-settings input[type=range]").first
+    expect(slider).to_be_enabled()
+    page.locator("#g-auto input").check()
     expect(slider).to_be_disabled()
     ask(page, "What is the total?")
     finished(page)
     page.locator("#g-auto input").uncheck()
     expect(slider).to_be_enabled()
-    page.locator("#g-auto input").check()
-    expect(slider).to_be_disabled()

@@ -118,7 +118,7 @@ def test_every_control_reaches_the_runner():
     demo = build(session, ())
     auto = component(demo, "g-auto")
     (run,) = (event for event in demo.fns.values() if auto in event.inputs and event.inputs[2:])
-    assert [block.value for block in run.inputs[2:]] == [*LANES, 15, True, 256, 0.0, 0]
+    assert [block.value for block in run.inputs[2:]] == [*LANES, 15, False, 256, 0.0, 0]
     list(run.fn(HELD, "What?", "ngram", "glance", 31, False, 64, 0.8, 7))
     list(run.fn(HELD, "What?", "glance", NO_LANE, 31, True, 64, 0, 0))
     assert asked == [

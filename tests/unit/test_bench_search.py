@@ -68,7 +68,7 @@ def test_a_block_drafter_is_tried_with_every_budget(tiny, asked) -> None:
         assert one.tau == pytest.approx(lane.finish["tau"], abs=1e-4)
         assert one.nodes == pytest.approx(verified_nodes(lane) / len(lane.rounds))
     ms = sum(
-        COSTS.round_ms(ask.input_ids.shape[1] + at)[15]
+        COSTS.near(ask.input_ids.shape[1] + at)[15]
         for at in _roots(Decoder(tiny, drafter, DecodeConfig(15, 24)).stream(ask))
     )
     assert tried[2].tokens_s == pytest.approx(1000.0 * 23 / ms)

@@ -126,7 +126,7 @@ def test_an_automatic_budget_is_replayed_as_it_is_lived(kind: type[Reader]) -> N
     expected, at = [], n
     for each in lane.rounds:
         nodes, tokens = each.lines["build"]["node_budget"], len(each.commit["tokens"])
-        expected.append(Played(tokens, nodes, COSTS.round_ms(at)[nodes]))
+        expected.append(Played(tokens, nodes, COSTS.near(at)[nodes]))
         at += tokens
     assert played[AUTO] == expected
     assert 0 < max(one.nodes for one in expected) < MOST_NODES

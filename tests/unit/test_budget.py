@@ -9,7 +9,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glance.budget import BudgetError, CostProfile, fit_convex, recorded_costs, used_words
+from glance.budget import (
+    STRETCH,
+    BudgetError,
+    CostProfile,
+    fit_convex,
+    recorded_costs,
+    used_words,
+)
 from glance.clock import FakeClock
 from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.decode import Decoder
@@ -113,6 +120,12 @@ def test_costs_are_linear_between_contexts_and_past_them():
     for n in (0, 7, 15, 40, 63):
         assert at[200][n] == pytest.approx((at[100][n] + at[300][n]) / 2)
         assert at[500][n] == pytest.approx(2 * at[300][n] - at[100][n])
+
+
+@given(st.integers(0, 5000))
+def test_a_stretch_of_contexts_costs_what_its_first_does(context):
+    first = context - context % STRETCH
+    assert PROFILE.near(context) == PROFILE.near(first) == tuple(PROFILE.round_ms(first))
 
 
 def test_a_profile_of_one_context_holds_for_all():

@@ -400,7 +400,7 @@ def test_nothing_is_measured_for_plain_decoding_alone(
 ) -> None:
     monkeypatch.setattr("glance.profiling.measure_costs", None)
     trace = tmp_path / "run.jsonl"
-    asked = ["ask", picture, "What?", "--drafter", "ar", "--max-tokens", "3"]
+    asked = ["ask", picture, "What?", "--drafter", "ar", "--max-tokens", "3", "--budget", "auto"]
     assert main([*asked, "--trace", str(trace)]) == 0
     assert read_trace(trace)[0]["settings"]["costs"] is None
 
