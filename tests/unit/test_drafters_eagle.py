@@ -292,6 +292,7 @@ def test_drafters_load_by_name_from_a_folder(tiny, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["eagle2", "eagle3"])
-def test_without_a_head_it_says_so(tiny, name) -> None:
+def test_without_a_head_it_says_so(tiny, name, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("glance.drafters.load.MODELS", tmp_path / "none")
     with pytest.raises(HeadError, match=f"No head for {name} ships"):
         load_drafter(name, tiny)
