@@ -132,7 +132,12 @@
       const { data, layout } = dress(figure);
       this.carry(layout);
       this.widen(layout);
-      window.Plotly.react(this.div, data, layout, CONFIG);
+      if (!this.div._context) {
+        window.Plotly.newPlot(this.div, [], {}, CONFIG);
+        // it would look for fill patterns under today's address, which changes with the round
+        this.div._context._baseUrl = "";
+      }
+      window.Plotly.react(this.div, data, layout); // with a config it would begin a new context
       G.plots.redraws += 1;
       if (!this.wired) this.wire();
       this.caption.textContent = figure.layout.meta?.caption || "";

@@ -297,6 +297,21 @@ def test_the_address_follows_an_example_and_is_what_the_button_copies(toy_url, v
     assert page.evaluate("history.length") == length
 
 
+def test_what_plots_refer_to_is_found_at_any_address(toy_url, visit):
+    """Patterns of bars, and clips: bars were invisible once the address named another round."""
+    page = visit(toy_url)
+    expect(page.locator(".g-prefix .g-plot pattern").first).to_be_attached()
+    page.locator("body").press("Home")
+    page.wait_for_function("location.search.includes('round=1')")
+    found = page.evaluate(
+        """() => [...document.querySelectorAll('.g-plot *')]
+          .flatMap((node) => [node.style.fill, node.getAttribute('clip-path')])
+          .filter((text) => text?.includes('url('))"""
+    )
+    assert found
+    assert all(re.match(r"""url\(["']?#""", text) for text in found), found
+
+
 @pytest.mark.parametrize("example", ["page0", "page1"])
 @pytest.mark.parametrize("tab", ["law", "study"])
 def test_a_link_opens_a_tab_of_the_whole_run(toy_url, visit, example, tab):
