@@ -18,13 +18,13 @@ from glance.drafters.rollout import (
     LAST,
     LayerCache,
     RolloutDrafter,
-    causal,
     check_continued,
     draft_tree,
+    everything,
 )
 from glance.heads.eagle2 import Eagle2Head
 from glance.heads.formats_eagle import read_eagle2
-from glance.heads.llama_layer import ALL, Attend, Rows
+from glance.heads.llama_layer import Attend
 from glance.types import CandidateTree
 
 if TYPE_CHECKING:
@@ -74,26 +74,15 @@ class Eagle2Drafter(RolloutDrafter):
         features = check_continued(cache.length, start, features)
         new = features.shape[0]
         embeds, states = self._paired(out[-1], features)
-        positions = torch.arange(start - new, start, device=features.device)
-        attend = cache.attend(causal(start - new, new, features.device)[-1:])
+        positions = torch.arange(start - new, start, device=features.device)[None]
+        attend = cache.attend(everything(start, features.device))
         hidden = self._rows(embeds[None], states[None], positions, attend, LAST)
 
         def step(ids: Tensor, above: Tensor, level: int, attend: Attend) -> Tensor:
-            positions = torch.full_like(ids, start + level - 1)
+            positions = torch.full_like(ids, start + level - 1)[None]
             return self._rows(self.target.embed(ids[None]), above, positions, attend)
 
         return draft_tree(out[-1], hidden, cache, self.shape, step, self._rank)
-
-    def _rows(
-        self,
-        embeds: Tensor,
-        states: Tensor,
-        positions: Tensor,
-        attend: Attend,
-        wanted: Rows = ALL,
-    ) -> Tensor:
-        rope = self.head.config.rope(positions[None], embeds.dtype)
-        return self.head(embeds, states, rope, attend, wanted)
 
 
 def load_eagle2(target: Target, folder: Path, shape: TreeShape = SHAPE) -> Eagle2Drafter:

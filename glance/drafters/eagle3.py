@@ -19,13 +19,13 @@ from glance.drafters.rollout import (
     LayerCache,
     RolloutDrafter,
     best_children,
-    causal,
     check_continued,
     draft_tree,
+    everything,
 )
 from glance.heads.eagle3 import Eagle3Head
 from glance.heads.formats_eagle import read_eagle3
-from glance.heads.llama_layer import ALL, Attend, Rows
+from glance.heads.llama_layer import Attend
 from glance.types import INPUT, CandidateTree
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Eagle3Drafter(RolloutDrafter):
             embeds = torch.cat((features[1:, 0], embeds[-1:]))
             features = features[:, 1:]
         states = self.head.fuse(features)
-        attend = cache.attend(causal(start - new, new, features.device)[-1:])
+        attend = cache.attend(everything(start, features.device))
         positions = state.at(start - new, new)
         hidden = self._rows(embeds[None], states[None], positions, attend, LAST)
 
@@ -100,17 +100,6 @@ class Eagle3Drafter(RolloutDrafter):
             return self._rows(self.target.embed(ids[None]), above, positions, attend)
 
         return draft_tree(out[-1], hidden, cache, self.shape, step, self._rank)
-
-    def _rows(
-        self,
-        embeds: Tensor,
-        states: Tensor,
-        positions: Tensor,
-        attend: Attend,
-        wanted: Rows = ALL,
-    ) -> Tensor:
-        rope = self.head.config.rope(positions, embeds.dtype)
-        return self.head(embeds, states, rope, attend, wanted)
 
     def _rank(self, hidden: Tensor) -> list[Children]:
         ranked = best_children(self.head.logits(hidden[0]), self.shape.width)

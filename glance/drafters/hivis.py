@@ -19,9 +19,9 @@ from glance.drafters.rollout import (
     LAST,
     LayerCache,
     RolloutDrafter,
-    causal,
     check_continued,
     draft_tree,
+    everything,
 )
 from glance.heads.formats_hivis import read_hivis
 from glance.heads.hivis import HiViSHead, lay_out
@@ -91,18 +91,18 @@ class HiViSDrafter(RolloutDrafter):
         layout = lay_out(image[state.length :], c)
         before = cache.length if c.compact_positions else state.length
         positions = before + layout.positions
-        attend = cache.attend(causal(cache.length, len(positions), features.device)[-1:])
+        attend = cache.attend(everything(cache.length + len(positions), features.device))
         rows = embeds[None, layout.reads], states[None, layout.places]
-        hidden = self._rows(*rows, 0, positions, attend, LAST)
+        hidden = self._at_step(*rows, 0, positions, attend, LAST)
         state.length = start
 
         def step(ids: Tensor, above: Tensor, level: int, attend: Attend) -> Tensor:
             at = positions[-1:].expand(len(ids)) + level
-            return self._rows(self.target.embed(ids[None]), above, level, at, attend)
+            return self._at_step(self.target.embed(ids[None]), above, level, at, attend)
 
         return draft_tree(out[-1], hidden, cache, self.shape, step, self._rank)
 
-    def _rows(
+    def _at_step(
         self,
         embeds: Tensor,
         states: Tensor,

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from glance.drafters.grown import Children, TreeShape, grow
 from glance.heads.config import check_fits
 from glance.heads.layout import ready
-from glance.heads.llama_layer import Attend, SequentialConfig
+from glance.heads.llama_layer import ALL, Attend, Rows, SequentialConfig
 from glance.types import INPUT, CandidateTree
 
 if TYPE_CHECKING:
@@ -75,10 +75,9 @@ def check_continued(absorbed: int, start: int, features: Tensor | None) -> Tenso
     return features
 
 
-def causal(committed: int, rows: int, device: torch.device) -> Tensor:
-    """Rows see everything up to themselves: bool [rows, committed + rows]."""
-    seen = torch.ones(rows, committed + rows, dtype=torch.bool, device=device)
-    return seen.tril(committed)
+def everything(rows: int, device: torch.device) -> Tensor:
+    """What the last of so many rows sees, itself included: bool [1, rows]."""
+    return torch.ones(1, rows, dtype=torch.bool, device=device)
 
 
 LAST = slice(-1, None)  # row
@@ -153,6 +152,17 @@ class RolloutDrafter:
         self.head = head
         self.target = target
         self.shape = shape
+
+    def _rows(
+        self,
+        embeds: Tensor,  # [1, rows, d] of the tokens after the states'
+        states: Tensor,  # [1, rows, d]
+        positions: Tensor,  # [axes, rows]
+        attend: Attend,
+        wanted: Rows = ALL,
+    ) -> Tensor:
+        rope = self.head.config.rope(positions, embeds.dtype)
+        return self.head(embeds, states, rope, attend, wanted)
 
     def _paired(self, root: int, features: Tensor) -> tuple[Tensor, Tensor]:
         """Of new rows [m, 2, d]: the embedding after each, [m, d], and the state at it, [m, d]."""

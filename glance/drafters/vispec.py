@@ -18,9 +18,9 @@ from glance.drafters.rollout import (
     LAST,
     LayerCache,
     RolloutDrafter,
-    causal,
     check_continued,
     draft_tree,
+    everything,
 )
 from glance.heads.formats_vispec import read_vispec
 from glance.heads.llama_layer import ALL, Attend, Rows
@@ -92,7 +92,7 @@ class ViSpecDrafter(RolloutDrafter):
             places = torch.arange(state.length, start, device=features.device)
             x = self.head.pairs(embeds, states, state.vector)
         state.length = start
-        attend = cache.attend(causal(cache.length, len(x), features.device)[-1:])
+        attend = cache.attend(everything(cache.length + len(x), features.device))
         hidden = self._layer(x, places, attend, LAST)
 
         def step(ids: Tensor, above: Tensor, level: int, attend: Attend) -> Tensor:

@@ -413,7 +413,7 @@ def test_a_trace_without_costs_is_refused_before_a_model_loads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trace = tmp_path / "run.jsonl"
-    main(["ask", picture, "What?", "--budget", "9", "--max-tokens", "3", "--trace", str(trace)])
+    main(["ask", picture, "What?", "--max-tokens", "3", "--trace", str(trace)])
     capsys.readouterr()
     monkeypatch.setattr("glance.targets.load.load_target", None)
     said = refused(capsys, "ask", picture, "What?", "--profile", str(trace))
