@@ -25,6 +25,7 @@ from glance.probes import NAMES as PROBES
 SPLITS = ("train", "validation", "test")
 SETS = ("test", "unseen-faces", "foreign", "blank", "pairs", "scans")  # glance.documents.sets
 TASKS = mix.TASKS  # what the generated pages ask
+PARTS = ("guide", "hiding", "residual", "adaptor", "global-vector")  # of recipes
 HEADS = ("glance", "eagle3", "eagle2", "medusa", "hivis", "vispec")  # glance.training.recipes
 
 DESCRIPTION = """\
@@ -505,6 +506,14 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="with --data, the states of the target that a head learns from: cached on disk, or "
         "online, when the target reads each answer again at every step, which takes longer and "
         "hardly any disk (default: cached)",
+    )
+    train.add_argument(
+        "--without",
+        choices=PARTS,
+        metavar="PART",
+        default="",
+        help="leave a part of a head's recipe out, to see what it is worth: guide of glance; "
+        "adaptor or global-vector of vispec; hiding (of image tokens) or residual of hivis",
     )
     _add_target(train)
     _add_max_pixels(train)

@@ -34,6 +34,9 @@ def run(options: Namespace) -> int:
     if options.what == "head" and (options.layers or options.width):
         note("A head has its target's shape: leave --layers and --width away.")
         return 2
+    if options.without and (options.all or options.what == "target"):
+        note("--without leaves out a part of one head: name it with --drafter.")
+        return 2
     if options.resume and (options.layers or options.width):
         note("A resumed run keeps its shape: leave --layers and --width away.")
         return 2
@@ -71,6 +74,7 @@ def run(options: Namespace) -> int:
                 options.data,
                 online=options.taps == "online",
                 max_pixels=options.max_pixels,
+                without=options.without,
             )
             if is_first():
                 for folder in folders:

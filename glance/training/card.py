@@ -28,6 +28,7 @@ def card(run: HeadTraining, command: str) -> str:
         start = f"the head with weights `{progress.start_revision}`"
     kind = "images of people's own" if corpus.apart else "generated training pages"
     held_out = len(list(corpus.folder.glob("validation-*.safetensors")))
+    left_out = f"| trained without | {recipe.without} |\n" if recipe.without else ""
     tried = [f"{rate:g}" for rate, _ in progress.stages[0].tried]
     searched = "\n".join(
         f"| {SAID[stage.answers]} | {' | '.join(f'{tau:.3f}' for _, tau in stage.tried)} "
@@ -45,7 +46,7 @@ Weights of the drafter `{recipe.name}` for the target with weights `{progress.ta
 | started from | {start} |
 | corpus | {len(corpus.pages):,} {kind}, the target's own answers |
 | answer tokens | {corpus.tokens("greedy"):,}, as many as for any other head here: {tokens} |
-| step | {PAGES_A_STEP} pages, {recipe.a_page} of each |
+{left_out}| step | {PAGES_A_STEP} pages, {recipe.a_page} of each |
 | optimizer | Muon for the layers' matrices, AdamW for the rest |
 | time | {progress.seconds / 60:.0f} min; the answers took {corpus.seconds / 60:.0f} min before |
 | seed | {SEED} |

@@ -46,6 +46,7 @@ def train(
     *,
     online: bool = False,
     max_pixels: int | None = None,
+    without: str = "",
 ) -> list[Path]:
     """Train heads for `minutes` in all, shared out evenly; what one leaves goes to the others.
 
@@ -62,18 +63,27 @@ def train(
         data: JSONL file of questions (`glance.documents.examples`) in place of generated pages.
         online: with data: keep no taps on disk, the target gives them at every step.
         max_pixels: with data: images are scaled down to so many.
+        without: the part of the recipe to leave out, one of its `parts`.
 
     Returns:
         The folders of the finished heads.
 
     Raises:
-        HeadError: another drafter, no checkpoint to resume or one made for another target, no
-            head to start from or one of other shapes, too little time, or several processes
+        HeadError: another drafter or part, no checkpoint to resume or one made for another target,
+            no head to start from or one of other shapes, too little time, or several processes
             without a data file.
         DataError: the data file cannot be used.
     """
     if unknown := [name for name in drafters if name not in RECIPES]:
         raise HeadError(f"There is no training for {unknown[0]!r}: choose {', '.join(RECIPES)}.")
+    for name in drafters:
+        if without and without not in RECIPES[name].parts:
+            parts = ", ".join(RECIPES[name].parts)
+            raise HeadError(
+                f"The {name} head has no part {without!r} to leave out: choose {parts}."
+                if parts
+                else f"The {name} head has no part to leave out."
+            )
     begun = [name for name in drafters if (out / name / "state.json").is_file()]
     if resume and not begun:
         raise HeadError(f"There is no checkpoint to resume in {out}.")
@@ -115,6 +125,7 @@ def train(
         command += f" --target {target} --data {data}"
         command += " --taps online" if online else ""
         command += f" --max-pixels {max_pixels}" if max_pixels else ""
+    command += f" --without {without}" if without else ""
 
     drawing = partial(sample_answer, folder=corpus.folder, taps=RECIPES["vispec"].taps(loaded))
     folders = []
@@ -122,7 +133,7 @@ def train(
         for number, name in enumerate(drafters):
             torch.manual_seed(SEED)
             run = HeadTraining(
-                RECIPES[name](loaded, corpus),
+                RECIPES[name](loaded, corpus, without),
                 corpus,
                 out / name,
                 resume and name in begun,

@@ -73,6 +73,7 @@ class Progress:
     validation: str = ""  # what the last one found
     start: str = ""  # folder or hub id of the head whose weights it began with
     start_revision: str = ""  # hash of those weights
+    without: str = ""  # the part that its recipe leaves out
 
     @property
     def steps(self) -> int:
@@ -102,7 +103,9 @@ class HeadTraining:
         self.folder = folder
         self.target = recipe.target
         self.taps = recipe.taps(self.target)
-        self.progress = Progress(self.target.revision, corpus.tokens("greedy"))
+        self.progress = Progress(
+            self.target.revision, corpus.tokens("greedy"), without=recipe.without
+        )
         self.optimizer = self._fresh_optimizer()
         self._check_seconds = 0.0  # of the last validation
         folder.mkdir(parents=True, exist_ok=True)
@@ -315,6 +318,9 @@ class HeadTraining:
             raise HeadError(
                 f"The checkpoint in {self.folder} was trained on other answers: start afresh."
             )
+        if progress.without != self.recipe.without:
+            made = f"without its {progress.without}" if progress.without else "whole"
+            raise HeadError(f"The head in {self.folder} is trained {made}: resume it like that.")
         self.progress = progress
         for name, buffer in self._buffers().items():
             buffer.copy_(tensors[name])

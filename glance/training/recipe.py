@@ -25,6 +25,8 @@ class Recipe(ABC):
         title: of the head's card.
         a_page: what it learns of a page in one step, for the card.
         stages: the answers that it learns from, in order; every kind of head gets as many tokens.
+        parts: what it can be trained without, to see what that part is worth.
+        without: the part that is left out, "" for none.
         head: random weights, float32.
         generator: every draw of the losses comes from it.
     """
@@ -33,10 +35,12 @@ class Recipe(ABC):
     title: ClassVar[str]
     a_page: str = "every token of one answer"
     stages: ClassVar[tuple[Answers, ...]] = ("greedy",)
+    parts: ClassVar[tuple[str, ...]] = ()
     head: Any  # the module of the kind
 
-    def __init__(self, target: Target, corpus: Corpus) -> None:
+    def __init__(self, target: Target, corpus: Corpus, without: str = "") -> None:
         self.target = target
+        self.without = without
         self.head = self.build(corpus).to(target.device)
         self.generator = torch.Generator()
 

@@ -37,9 +37,10 @@ class GlanceRecipe(Recipe):
 
     name = "glance"
     title = "GLANCE head (block diffusion)"
+    parts = ("guide",)
 
-    def __init__(self, target: Target, corpus: Corpus) -> None:
-        super().__init__(target, corpus)
+    def __init__(self, target: Target, corpus: Corpus, without: str = "") -> None:
+        super().__init__(target, corpus, without)
         self._anchors = ANCHORS[target.device.type]
         self.a_page = f"up to {self._anchors} blocks"
         if target.device.type == "cuda":
@@ -65,9 +66,10 @@ class GlanceRecipe(Recipe):
         anchors = sample_anchors(batch, count, self.generator)
         logits = draft_blocks(self.head, self.target, batch, anchors)
         offsets = logits.shape[2]
-        look = self._gaze.loss(block_cells(batch, anchors, offsets))
         tokens = block_loss(logits, *block_labels(batch, anchors, offsets))
-        return tokens + GUIDE_WEIGHT * look
+        if self.without == "guide":
+            return tokens
+        return tokens + GUIDE_WEIGHT * self._gaze.loss(block_cells(batch, anchors, offsets))
 
     def write(self, folder: Path) -> None:
         write_head(self.head, folder)

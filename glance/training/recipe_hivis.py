@@ -22,9 +22,13 @@ class HiViSRecipe(FeatureRecipe):
 
     name = "hivis"
     title = "HiViS-style head"
+    parts = ("hiding", "residual")
 
     def build(self, corpus: Corpus) -> nn.Module:
-        return HiViSHead(HiViSConfig(**self.sizes()))
+        sizes = self.sizes()
+        if self.without == "residual":
+            sizes["residual_steps"] = 0
+        return HiViSHead(HiViSConfig(**sizes, image_tokens=self.without == "hiding"))
 
     def loss(self, records: Sequence[Record], answers: Answers) -> Tensor:
         return torch.stack([self._loss(record) for record in records]).mean()

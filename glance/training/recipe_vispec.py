@@ -29,12 +29,20 @@ class ViSpecRecipe(FeatureRecipe):
 
     name = "vispec"
     title = "ViSpec head"
+    parts = ("adaptor", "global-vector")
     stages = ("rest", "sampled")
 
     def build(self, corpus: Corpus) -> nn.Module:
         first: Any = self.target.family.text_layers(self.target.model)[0]
         bias = first.self_attn.q_proj.bias is not None  # configs do not always say so
-        return ViSpecHead(ViSpecConfig(**self.sizes(), attention_bias=bias))
+        return ViSpecHead(
+            ViSpecConfig(
+                **self.sizes(),
+                attention_bias=bias,
+                adaptor=self.without != "adaptor",
+                global_vector=self.without != "global-vector",
+            )
+        )
 
     def layers(self) -> Iterable[nn.Module]:
         return self.head.layers, self.head.imadpt

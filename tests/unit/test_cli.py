@@ -164,6 +164,7 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["train", "head", "--drafter", "eagle2", "--all"], "--drafter"),
         (["train", "head", "--all", "--start", "nowhere"], "random weights"),
         (["train", "target", "--all"], "trains heads"),
+        (["train", "head", "--all", "--without", "residual"], "one head"),
         (["train", "head", "--taps", "online"], "online needs --data"),
         (["train", "head", "--taps", "none"], "cached"),
         (["train", "head", "--max-pixels", "1000"], "pixels needs --data"),
@@ -658,7 +659,7 @@ def test_train_hands_its_options_on(
     options = ["--out", str(tmp_path), "--minutes", "7", "--resume", "--device", "cpu"]
     assert main(["train", "target", *options]) == 0
     assert main(["train", "head", "--target", "runs/target/model", *options]) == 0
-    cached = {"online": False, "max_pixels": None}
+    cached = {"online": False, "max_pixels": None, "without": ""}
     assert calls == [
         (tmp_path, 7.0, True, "cpu", {"layers": 8, "width": 256}),
         (("glance",), "runs/target/model", tmp_path, 7.0, True, "cpu", None, None, cached),
@@ -675,9 +676,10 @@ def test_train_hands_its_options_on(
     start = tmp_path / "head"
     assert main(["train", "head", "--out", str(tmp_path), "--start", str(start)]) == 0
     assert calls[-1][-3:] == (start, None, cached)
-    own = ["--data", "own.jsonl", "--taps", "online", "--max-pixels", "1000"]
+    own = ["--data", "own.jsonl", "--taps", "online", "--max-pixels", "1000", "--without", "guide"]
     assert main(["train", "head", "--out", str(tmp_path), *own]) == 0
-    assert calls[-1][-2:] == (Path("own.jsonl"), {"online": True, "max_pixels": 1000})
+    given = {"online": True, "max_pixels": 1000, "without": "guide"}
+    assert calls[-1][-2:] == (Path("own.jsonl"), given)
     said = capsys.readouterr().out
     for folder in (tmp_path / "model", *(tmp_path / name / "head" for name in HEADS)):
         assert str(folder) in said

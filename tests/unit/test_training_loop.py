@@ -14,7 +14,7 @@ import torch
 from huggingface_hub.errors import LocalEntryNotFoundError
 from torch import Tensor
 
-from glance.cli.main import HEADS
+from glance.cli.main import HEADS, PARTS
 from glance.config import DecodeConfig
 from glance.decode import Decoder
 from glance.drafters.load import load_drafter
@@ -23,6 +23,7 @@ from glance.sampling import Sampler
 from glance.targets.base import Target
 from glance.training import corpus as gathered
 from glance.training import head, loop
+from glance.training.blocks import Gaze
 from glance.training.capture import answer_page, save_record
 from glance.training.card import card
 from glance.training.corpus import Corpus, record_path
@@ -84,9 +85,11 @@ def corpus(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return made
 
 
-def training(target: Target, corpus: Corpus, folder: Path, name: str, **how) -> HeadTraining:
+def training(
+    target: Target, corpus: Corpus, folder: Path, name: str, without: str = "", **how
+) -> HeadTraining:
     torch.manual_seed(0)
-    return HeadTraining(RECIPES[name](target, corpus), corpus, folder, **how)
+    return HeadTraining(RECIPES[name](target, corpus, without), corpus, folder, **how)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -110,6 +113,7 @@ def test_the_sampled_answers_take_the_place_of_greedy_tokens(corpus: Corpus) -> 
 
 def test_the_command_line_knows_every_recipe(target: Target) -> None:
     assert tuple(RECIPES) == HEADS
+    assert tuple(part for recipe in RECIPES.values() for part in recipe.parts) == PARTS
     assert all(name == recipe.name for name, recipe in RECIPES.items())
     assert all_taps(target) == (-1, 0, 1, 2)
     for recipe in RECIPES.values():
@@ -169,6 +173,43 @@ def test_a_run_writes_a_head_with_card_and_curve(
         assert words in text
     raw = json.loads((folder / "config.json").read_text())
     assert raw["target_revision"] == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [(name, part) for name, recipe in RECIPES.items() for part in recipe.parts]
+)
+def test_a_head_is_trained_without_a_part_of_its_recipe(
+    target: Target,
+    corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    part: str,
+) -> None:
+    monkeypatch.setattr(Gaze, "loss", lambda *_: torch.ones(()))  # these pages have no cells
+    whole, run = (
+        training(target, corpus, tmp_path / (without or "whole"), name, without)
+        for without in ("", part)
+    )
+    losses = [one.step(one.recipe.stages[0], 1e-3) for one in (whole, run)]
+    assert losses[0] != losses[1] or whole.recipe.head.config != run.recipe.head.config
+    run.validate()
+    assert load_drafter(name, target, run.head) is not None
+    run.save()
+    with pytest.raises(HeadError, match=f"without its {part}"):
+        training(target, corpus, tmp_path / part, name, resume=True)
+    again = training(target, corpus, tmp_path / part, name, part, resume=True)
+    shapes = {n: p.shape for n, p in run.recipe.head.named_parameters()}
+    assert {n: p.shape for n, p in again.recipe.head.named_parameters()} == shapes
+    run.progress.stages.append(loop.Stage("greedy", begun=0.0))
+    assert f"| trained without | {part} |" in card(run, "")
+
+
+def test_a_part_that_a_recipe_does_not_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(HeadError, match="choose adaptor, global-vector"):
+        head.train(["vispec"], "embedded", tmp_path, 1.0, without="residual")
+    with pytest.raises(HeadError, match="no part to leave out"):
+        head.train(["medusa"], "embedded", tmp_path, 1.0, without="residual")
 
 
 class Scripted(HeadTraining):
