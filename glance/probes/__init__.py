@@ -7,6 +7,7 @@ what the command prints first. `run(setup)` does the experiment.
 NAMES = (
     "mismatched-image",
     "text-only-states",
+    "text-only-prompts",
     "zeroed-states",
     "copy-runs",
     "retrain-ocr",

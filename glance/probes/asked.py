@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+from PIL.Image import Image
 
 from glance.config import DecodeConfig
 from glance.decode import Decoder
@@ -55,7 +57,15 @@ def asked(setup: Setup) -> Iterator[Asked]:
 
 def answered(setup: Setup, drawn: Page, question: Question) -> Asked:
     """One question of a page, perhaps not its own, with the target's answer."""
+    return _answered(setup, drawn, question, [drawn.image.convert("RGB")])
+
+
+def blind(setup: Setup, one: Asked) -> Asked:
+    """The same question as text alone, with what the target answers then."""
+    return _answered(setup, one.page, one.question, [])
+
+
+def _answered(setup: Setup, drawn: Page, question: Question, images: Sequence[Image]) -> Asked:
     plain = Decoder(setup.target, None, DecodeConfig(max_new_tokens=setup.max_new_tokens))
-    image = drawn.image.convert("RGB")
-    prompt = setup.target.prompt(image, question.question, question.history)
+    prompt = setup.target.prompt(images, question.question, question.history)
     return Asked(drawn, question, prompt, list(plain.generate(prompt).ids))

@@ -37,6 +37,7 @@ from glance.probes import (
     copy_runs,
     mismatched_image,
     retrain_ocr,
+    text_only_prompts,
     text_only_states,
     zeroed_states,
 )
@@ -252,6 +253,50 @@ def test_a_drafter_without_states_is_refused(name: str) -> None:
     probe = import_module(f"glance.probes.{name.replace('-', '_')}")
     with pytest.raises(ProbeError, match="random reads no states"):
         probe.run(setup(1, 2, RandomDrafter(VOCABULARY)))
+
+
+def test_a_question_without_its_page_is_answered_anew() -> None:
+    how = setup(1, 5)
+    one = next(asked(how))
+    alone = text_only_prompts.blind(how, one)
+    assert (one.prompt.image_tokens > 0, alone.prompt.image_tokens) == (True, 0)
+    assert alone.prompt.question == one.prompt.question
+    assert len(alone.answer) > 1
+
+
+@pytest.mark.parametrize(
+    ("with_page", "alone", "came_to"),
+    [(3.0, 1.0, [HOLDS, HOLDS]), (1.0, 3.0, [HOLDS, REFUTED]), (1.0, -2.0, [REFUTED, HOLDS])],
+)
+def test_the_law_with_and_without_a_page(
+    monkeypatch: pytest.MonkeyPatch, with_page: float, alone: float, came_to: list[str]
+) -> None:
+    def replayed(_drafter: Any, _states: Any, one: Any, _shapes: Any) -> dict[str, list[Round]]:
+        """Rounds that follow the law with the slope that is wanted."""
+        b1 = with_page if one.prompt.image_tokens else alone
+        rng = np.random.default_rng(one.page.index)
+        made = []
+        for at in range(400):
+            h = float(rng.uniform(0.0, 1.0))
+            p = 1 / (1 + np.exp(b1 * h - 1.0))
+            a = min(int(rng.geometric(1 - p)) - 1, 15)
+            made.append(Round(at, h, a, 15, a + 1, "docvqa", one.page.index))
+        return {"": made}
+
+    monkeypatch.setattr(text_only_prompts, "replay", replayed)
+    outcome = text_only_prompts.run(setup(4, 3, tasks=("docvqa",)))
+    first, second = outcome.tables[0].rows
+    assert (first["prompts"], first["rounds"]) == ("with the page", 1600)
+    assert abs(first["b1"].value - with_page) < 0.5
+    assert abs(second["b1"].value - alone) < 0.5
+    assert first["the paper's conditions"] == "hold"
+    assert verdicts(outcome) == came_to
+
+
+def test_too_few_rounds_for_a_law_settle_nothing() -> None:
+    outcome = text_only_prompts.run(setup(1, 4))
+    assert verdicts(outcome) == [OPEN, OPEN]
+    assert [set(row) for row in outcome.tables[0].rows] == [{"prompts", "rounds"}] * 2
 
 
 # --- copying
