@@ -26,6 +26,17 @@ from tests.ui.toy_page import make_assets
 
 PAUSE = 0.02  # s a line of the trace; a drafted round has five
 QUESTION = "What does this page say of the matter, line by line and word by word? " * 2
+#: what the page waits for, in order: its name, its budget, and when it is there
+ARRIVALS = (
+    (
+        "first interactive: a run can be started, the recorded one is drawn and can be stepped",
+        "2 s",
+        "document.querySelector('#g-run:not([disabled])') && "
+        "document.querySelector('.g-lane .g-block') && "
+        "document.querySelector('.g-scrub input')?.max > 1",
+    ),
+    ("first Plotly view drawn", "none", "document.querySelector('.g-tree .g-plot .main-svg')"),
+)
 NO_VIEWS = ".g-rounds { display: none !important; }"
 WATCH = """() => {
   const views = GLANCE.plots.views;
@@ -81,12 +92,11 @@ def _in_chromium() -> Iterator[tuple[str, str, str]]:
                 context = browser.new_context(reduced_motion="reduce")  # nothing cached
                 context.add_init_script("localStorage.setItem('glance.tour', 'seen')")
                 page = context.new_page()
-                page.goto(address)
-                ready = page.wait_for_function(
-                    "document.querySelector('.g-tree .g-plot .main-svg') && performance.now()"
-                ).json_value()
-                if not views:
-                    yield "first interactive", f"{ready / 1000:.2f} s", "2 s"
+                page.goto(address, wait_until="commit")
+                for what, budget, there in ARRIVALS:
+                    came = page.wait_for_function(f"({there}) && performance.now()").json_value()
+                    if not views:
+                        yield what, f"{came / 1000:.2f} s", budget
                 yield from _told(_run(page, views), views)
                 context.close()
         browser.close()
