@@ -32,16 +32,28 @@ class Example(NamedTuple):
 
 
 EXAMPLES = (
-    Example("receipt", 9010, "transcribe", "Read everything on the page.", "Receipt: all text"),
-    Example("invoice", 9006, "prices", "List the items and prices.", "Invoice: items and prices"),
-    Example("letter", 9005, "body", "What does the letter say?", "Letter: what it says"),
-    Example("form", 9002, "options", "Could you tell me all options?", "Form: options, blurred"),
+    Example(
+        "receipt", 9038, "transcribe", "Read everything on the page.", "Receipt, tilted: all text"
+    ),
+    Example(
+        "invoice", 9007, "prices", "List the items and prices.", "Invoice in shadow: its items"
+    ),
+    Example("letter", 9019, "body", "What does the letter say?", "Letter, noisy: what it says"),
+    Example(
+        "form", 9002, "options", "Could you tell me all options?", "Form, blurred: its options"
+    ),
     Example(
         "table", 9002, "all_values", "List every item with its price.", "Table: items and prices"
     ),
-    Example("chart", 9033, "all_values", "Read every label and value.", "Chart: labels and values"),
     Example(
-        "infographic", 9019, "all_values", "List every time and event.", "Infographic: a timeline"
+        "chart", 9015, "all_values", "Read every label and value.", "Chart, folded: its values"
+    ),
+    Example(
+        "infographic",
+        9033,
+        "all_values",
+        "List every number and caption.",
+        "Infographic, tilted: its numbers",
     ),
     Example(
         "sign", 9007, "fact", "Which year is on the sign?", "Sign: one year, too short to gain"
