@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -17,7 +17,7 @@ from typing import Any
 import gradio as gr
 
 from app.choices import options
-from app.session import DRAFTERS, LANES, MAX_RUNS, NO_DOCUMENT, Session, Update
+from app.session import DRAFTERS, FULL, LANES, MAX_RUNS, NO_DOCUMENT, Session, Update
 from app.settings import DEFAULTS, MAX_TOKENS, NO_LANE, Settings, SettingsError, chosen
 from app.zerogpu import on_zerogpu
 from glance.cli.run import summary
@@ -26,6 +26,7 @@ from glance.documents.intake import Document, DocumentError, load_document
 from glance.replay import lanes
 from glance.trace import Line
 
+PATIENCE = 5.0  # s for the pages of other callers to be read
 #: the names of the events that are public
 ENDPOINTS = ("ask", "ask_stream")
 
@@ -41,11 +42,21 @@ def add_api(session: Session) -> None:
     """The two events over a session, within the page's Blocks; nobody sees their inputs."""
     reading = Lock()  # a page may take some hundred megabytes while it is read: one at a time
 
+    @contextmanager
+    def turn() -> Iterator[None]:
+        # whoever waits here holds one of the places of those who wait for the model
+        if not reading.acquire(timeout=PATIENCE):
+            raise DocumentError(FULL.text)
+        try:
+            yield
+        finally:
+            reading.release()
+
     def updates(
         document: Any, page: Any, question: Any, drafter: Any, compare: Any, nodes: Any, most: Any
     ) -> Generator[Update, None, None]:
         try:
-            with reading:
+            with turn():
                 documents = [_document(document, page)]
             settings = _settings(drafter, compare, nodes, most)
             if not isinstance(question, str):

@@ -65,7 +65,7 @@ def controls() -> Controls:
         )
         auto = gr.Checkbox(
             False,
-            label="Auto: every round takes the node budget that pays most on this machine",
+            label="Auto: every round takes what costs measured on this machine speak for",
             elem_id="g-auto",
         )
         limit = gr.Slider(

@@ -21,7 +21,7 @@ def hint(host: Host, held: Held | None, first: str, second: str, max_tokens: flo
         max_tokens: of the answer.
     """
     geometry = limits_of(TARGET).geometry
-    if held is None or geometry is None or not max_tokens:
+    if held is None or held.is_forgotten or geometry is None or not max_tokens:
         return ""
     visual = sum(geometry.visual_tokens(each.image.size) for each in held.documents)
     text = f", about {round(held.characters, -1)} characters" if held.characters else ""

@@ -69,6 +69,16 @@ def replayed(text: str, source: str, message: str = "") -> Frame:
     return _frame(text, lines, told, ended=True)
 
 
+def stopped(text: str, message: str) -> Frame:
+    """What is on the page of a run, as one that has ended there.
+
+    Raises:
+        TraceError: nothing of it has come yet.
+    """
+    lines = parse_trace(text)
+    return _frame(text, lines, state("stopped", message, run=lines[0]["run"]), ended=True)
+
+
 def _with_warnings(phase: str, text: str, lines: list[Line], **about: str) -> str:
     """Value of the state region: a sentence, and what a run's lines warn of."""
     notices = [line for line in lines if line["kind"] == "notice"]
@@ -87,7 +97,7 @@ def _frame(text: str, lines: list[Line], state_value: str, *, ended: bool) -> Fr
         tree=view_value(run, tree_figure(step, run)),
         prefix=view_value(run, prefix_figure(lane, lines, run)),
         entropy=view_value(run, entropy_figure(lane, lines, run)),
-        summary=json.dumps(summary(lines), ensure_ascii=False),
+        summary=json.dumps(summary(lines, ended=ended), ensure_ascii=False),
         tabs=json.dumps({"run": run, "figures": tabs(lines, run, ended=ended)}),
     )
 

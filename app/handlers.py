@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from app.examples import GENERAL_QUESTIONS, Example
-from app.frames import Frame, live_frames, replayed, state
+from app.frames import Frame, live_frames, replayed, state, stopped
 from app.held import Held
 from app.picture import take_picture
 from app.preview import document_value, inline, look
@@ -25,6 +25,8 @@ from glance.rounds_csv import rounds_csv
 from glance.trace import DAMAGE, TraceError, parse_trace, whole_lines
 
 THUMBNAIL = 240  # pixels
+STOPPED = "Stopped. What was decoded until then stays."
+FORGOTTEN = "The connection was lost, and the server has forgotten this page: choose it again."
 MAX_TRACE_BYTES = 20_000_000
 MAX_ROUND_CHARS = 200_000
 
@@ -110,6 +112,8 @@ def on_pages(held: Held | None, chosen: Any) -> tuple[Held | None, str | None, s
     try:
         if held is None:
             raise DocumentError(NO_DOCUMENT)
+        if held.is_forgotten:
+            raise DocumentError(FORGOTTEN)
         pages, crop = _choice(chosen)
         turned = held.turned(pages, crop)
     except DocumentError as error:
@@ -143,9 +147,27 @@ def on_run(session: Session, held: Held | None, question: str, *controls: Any) -
     except SettingsError as error:
         yield Frame(state("error", str(error), "error"))
         return
+    if held and held.is_forgotten:
+        yield Frame(state("error", FORGOTTEN, "error"))
+        return
     pages, talk = (held.documents, held.talk) if held else ((), None)
     updates = session.run(pages, question, settings, talk=talk)
     yield from live_frames(updates, question)
+
+
+def on_stop(trace: Any) -> Frame:
+    """The frame after Stop: nothing more will come to what the page shows.
+
+    Args:
+        trace: the trace as the page has it.
+    """
+    try:
+        if not isinstance(trace, str) or len(trace) > MAX_TRACE_BYTES:
+            return Frame(state("stopped", STOPPED))
+        with whole_lines():
+            return stopped(trace, STOPPED)
+    except TraceError:  # the run has not begun to decode
+        return Frame(state("stopped", STOPPED))
 
 
 def on_open(path: str | None) -> tuple[str | None, Frame]:

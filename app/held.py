@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.talk import Talk
@@ -33,6 +33,19 @@ class Held:
         """The same file with other pages, or another part of a page; raises alike."""
         name = self.documents[0].name
         return self._counted(self.source, load_pages(self.source, pages, name, crop))
+
+    def forgotten(self) -> Held:
+        """What is left of it when its tab is closed.
+
+        A tab that only lost its connection goes on with that: an example is still there, of an
+        upload nothing is, which `is_forgotten` tells.
+        """
+        return replace(self, talk=Talk()) if isinstance(self.source, Path) else Held(b"", ())
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether there is nothing left to ask about."""
+        return not self.documents
 
     @classmethod
     def _counted(cls, source: Path | bytes, documents: tuple[Document, ...]) -> Held:

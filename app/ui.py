@@ -23,6 +23,7 @@ from app.handlers import (
     on_pages,
     on_pick,
     on_run,
+    on_stop,
     on_talk,
     on_upload,
     replay_of,
@@ -42,7 +43,6 @@ from app.theme import css_variables
 from app.uploads import uploaded
 from glance.limits import limits_of
 
-STOPPED = "Stopped. What was decoded until then stays."
 FONTS = ("ui-sans-serif", "system-ui", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif")
 MONO = ("ui-monospace", "SF Mono", "Menlo", "DejaVu Sans Mono", "monospace")
 #: events of all visitors that wait for their turn; further ones are refused in words
@@ -113,7 +113,7 @@ def build(session: Session, examples: tuple[Example, ...] | None = None) -> gr.B
         )
         frame = [ask.message, channel, views.tree, views.prefix, views.entropy, views.summary]
         frame.append(views.tabs)
-        running = _wire(session, examples, held, ask, views, frame)
+        running = _wire(session, examples, held, ask, views, channel, frame)
         _keep_informed(session, held, ask, status, running)
         _forget_at_the_end(demo, held)
         add_api(session)
@@ -199,6 +199,7 @@ def _wire(
     held: gr.State,
     ask: _Ask,
     views: _Views,
+    channel: gr.HTML,
     frame: list[gr.HTML],
 ) -> gr.events.Dependency:
     def run(file: Held | None, question: str, *controls: Any) -> Iterator[Sequence[Any]]:
@@ -257,14 +258,14 @@ def _wire(
         **QUIET,
     )
     ask.stop.click(
-        lambda: state("stopped", STOPPED),
-        None,
-        ask.message,
+        lambda trace: updates(on_stop(trace)),
+        channel,
+        frame,
         cancels=[running],
         queue=False,
         **QUIET,
     )
-    ask.examples.select(
+    picked = ask.examples.select(
         pick,
         None,
         [held, ask.page, ask.file, ask.question, ask.suggestions, ask.examples, ask.talk, *frame],
@@ -272,7 +273,9 @@ def _wire(
         **QUIET,
     )
     ask.suggestions.select(suggest, None, ask.question, **QUIET)
-    ask.file.upload(
+    # the browser's own events tell of typing only
+    ask.question.change(None, js="() => { window.GLANCE?.emit('question'); }", **QUIET)
+    uploads = ask.file.upload(
         upload,
         ask.file,
         [held, ask.page, ask.suggestions, ask.message, ask.examples, ask.file, ask.talk],
@@ -280,7 +283,7 @@ def _wire(
         preprocess=False,  # which would leave an empty file behind, see app.uploads
         **QUIET,
     )
-    ask.pages.select(
+    turned = ask.pages.select(
         turn,
         held,
         [held, ask.page, ask.message, ask.talk],
@@ -291,7 +294,7 @@ def _wire(
     ask.talk.select(
         talk, [held, ask.question], [held, ask.question, ask.talk], queue=False, **QUIET
     )
-    views.opened.upload(
+    opens = views.opened.upload(
         open_trace,
         views.opened,
         [held, ask.page, ask.file, ask.examples, ask.talk, *frame],
@@ -299,6 +302,8 @@ def _wire(
         preprocess=False,
         **QUIET,
     )
+    for reading in (picked, uploads, turned, opens):
+        reading.then(None, js="() => { window.GLANCE.emit('read'); }", **QUIET)
     return running
 
 
@@ -347,8 +352,10 @@ def _forget_at_the_end(demo: gr.Blocks, held: gr.State) -> None:
 
     def forget(request: gr.Request) -> None:
         if request.session_hash in demo.state_holder:
+            state = demo.state_holder[request.session_hash]
             # not deleted, as a tab that only lost its connection would get the first example
-            demo.state_holder[request.session_hash][held._id] = None
+            if file := state[held._id]:
+                state[held._id] = file.forgotten()
 
     demo.unload(forget)
 

@@ -111,7 +111,7 @@
           group.classList.toggle("g-spot", spot === step);
         }
         const lane = G.trace.lanes.get(made.name);
-        if (!lane) { made.note.textContent = "waits its turn"; continue; }
+        if (!lane) { made.note.textContent = G.player.runs() ? "waits its turn" : "not run"; continue; }
         if (playing) {
           const last = made.groups.filter(({ step }) => step.end <= now).at(-1)?.group;
           if (last) follow(made.body, last);

@@ -14,16 +14,22 @@
     const { page, second } = form.elements;
     const sides = SIDES.map((side) => form.elements[side]);
 
-    const choose = (pages, crop) => trigger("select", { value: { pages, crop } });
+    const choose = (pages, crop) => {
+      G.player.reads();
+      trigger("select", { value: { pages, crop } });
+    };
     const turn = () => choose([page.value, second.value].filter(Boolean), null);
     const cut = (crop) => choose([G.page.page], String(crop) === String(WHOLE) ? null : crop);
 
+    const open = () => parts.open && !parts.hidden && !form.hidden;
+    const crops = () => document.body.classList.toggle("g-cropping", open());
     const show = () => {
       const now = G.page;
       form.hidden = !now || now.copy;
+      parts.hidden = !!now?.second;
+      crops();
       if (form.hidden) return;
       several.hidden = now.pages < 2;
-      parts.hidden = !!now.second;
       whole.hidden = !now.crop;
       root.querySelector(".g-of").textContent = `of ${now.pages}`;
       for (const input of [page, second]) input.max = now.pages;
@@ -32,6 +38,10 @@
       sides.forEach((input, index) => { input.value = Math.round(1000 * (now.crop || WHOLE)[index]) / 10; });
     };
     G.on("page", show);
+    G.on("state", () => {
+      if (G.player.phase === "error") show(); // a number that was refused goes
+      if (G.player.runs()) parts.open = false; // pointing at the page is for the answer again
+    });
     show();
 
     page.addEventListener("change", turn);
@@ -50,8 +60,7 @@
     whole.addEventListener("click", () => cut(null));
 
     // --- a part drawn on the page itself, while the fields for it are open ---------------------
-    const open = () => parts.open && !parts.hidden && !form.hidden;
-    parts.addEventListener("toggle", () => document.body.classList.toggle("g-cropping", parts.open));
+    parts.addEventListener("toggle", crops);
     document.addEventListener("pointerdown", (event) => {
       const frame = event.target.closest?.(".g-document .g-frame");
       if (frame && open() && event.button === 0) drag(frame, event);

@@ -59,7 +59,10 @@
   G.region("choices", ({ root, props, watch, trigger }) => {
     const show = () => {
       const items = G.parse(props.value) || [];
-      const pick = (index) => trigger("select", { index, value: items[index].title });
+      const pick = (index) => {
+        if (items[index].image) G.player.reads();
+        trigger("select", { index, value: items[index].title });
+      };
       const at = [...root.children].findIndex((each) => each.matches(":focus-visible"));
       root.replaceChildren(...items.map((item, index) => {
         const button = el("button", { type: "button", class: item.image ? "g-example" : "g-chip", "aria-pressed": item.chosen ? "true" : null },
@@ -83,7 +86,7 @@
       root.classList.toggle("g-over", length > LIMIT);
     };
     document.addEventListener("input", (event) => event.target.closest?.("#g-question") && show());
-    for (const topic of ["page", "state", "trace"]) G.on(topic, () => setTimeout(show, 80));
+    for (const topic of ["page", "state", "trace", "question"]) G.on(topic, () => setTimeout(show, 80));
     show();
   });
 

@@ -112,17 +112,56 @@
     return false;
   };
 
+  // Stop stays in the order of the Tab key, so it is not disabled: it only does nothing.
+  const running = (on) => {
+    document.body.classList.toggle("g-running", on);
+    document.getElementById("g-stop")?.setAttribute("aria-disabled", String(!on));
+  };
+  player.runs = () => ["running", "waiting"].includes(player.phase);
+
+  // A page that the server still reads is the one that the next run is about: Run waits for it.
+  let unread = 0, wanted = null;
+  const read = () => {
+    const button = wanted;
+    clearTimeout(unread);
+    unread = 0;
+    wanted = null;
+    if (button && player.phase !== "error") setTimeout(() => button.click(), 60);
+  };
+  player.reads = () => {
+    clearTimeout(unread);
+    unread = setTimeout(read, 10000); // of a file that the browser refuses nobody will hear
+  };
+  const chosen = ({ target }) => target.closest?.("#g-file, #g-open") && player.reads();
+  for (const way of ["change", "drop"]) document.addEventListener(way, chosen, true);
+  G.on("read", read);
+
   // One press, one run. Gradio's own guard also swallows a press that comes right after Stop, so
   // it is off, and the page looks after it: until the server says what became of the press.
   let unheard;
   document.addEventListener("click", (event) => {
-    if (!event.target.closest?.("#g-run")) return;
-    if (document.body.classList.contains("g-running")) { event.stopPropagation(); return; }
-    document.body.classList.add("g-running");
-    unheard = setTimeout(() => document.body.classList.remove("g-running"), 8000);
+    const button = event.target.closest?.("#g-run, #g-stop");
+    if (!button) return;
+    const busy = document.body.classList.contains("g-running");
+    if (button.id === "g-stop") {
+      wanted = null;
+      if (!busy) event.stopPropagation();
+    } else if (unread || busy) {
+      event.stopPropagation();
+      if (!unread) return;
+      wanted = button;
+      G.emit("unread");
+    } else {
+      running(true);
+      unheard = setTimeout(() => running(false), 8000);
+    }
   }, true);
 
   G.region("state", ({ root, props, watch }) => {
+    const tell = (text, level = "info") => {
+      root.textContent = text;
+      root.dataset.level = level;
+    };
     const show = () => {
       const state = G.parse(props.value) || {};
       if (late(state)) return;
@@ -130,21 +169,22 @@
       player.source = state.source || player.source;
       player.asked = state.asked ?? player.asked;
       player.phase = state.phase || "idle";
-      root.textContent = state.text || "";
-      root.dataset.level = state.level || "info";
-      document.body.classList.toggle("g-running", ["running", "waiting"].includes(player.phase));
+      tell(state.text || "", state.level);
+      running(player.runs());
+      // what comes with this is still of the run, what comes later is not wanted any more
+      if (player.phase === "stopped" && player.source === "live") setTimeout(() => G.trace.dropped.add(state.run));
       G.emit("state");
       autoplay();
     };
     // Without a network nothing will tell of a run's end: the next one must not wait for it.
     addEventListener("offline", () => {
       if (!document.body.classList.contains("g-running")) return;
-      document.body.classList.remove("g-running");
+      running(false);
       player.phase = "stopped";
-      root.textContent = "The connection is lost: ask again when it is back.";
-      root.dataset.level = "warning";
+      tell("The connection is lost: ask again when it is back.", "warning");
       G.emit("state");
     });
+    G.on("unread", () => tell("The page is still being read: the run begins then."));
     watch("value", show);
     show();
   });
@@ -163,8 +203,7 @@
     G.emit("stale");
   };
   document.addEventListener("input", (event) => event.target === question() && checkStale());
-  G.on("page", () => setTimeout(checkStale, 60));
-  G.on("state", () => setTimeout(checkStale, 60));
+  for (const topic of ["page", "state", "question"]) G.on(topic, () => setTimeout(checkStale, 60));
 
   // --- keys, unless someone is typing ------------------------------------------------------
   document.addEventListener("keydown", (event) => {

@@ -9,12 +9,14 @@
     const again = root.querySelector(".g-again");
     const anew = root.querySelector(".g-anew");
     let taken = null; // the run whose question and answer are in the list already
+    let answered = null; // the run that ended with an answer last
 
     const offer = () => {
       const { source, phase } = G.player;
-      const answered = source === "live" && phase === "done" && G.trace.isOfPage();
-      again.hidden = !answered || taken === G.trace.run;
-      anew.hidden = list.hidden || ["running", "waiting"].includes(phase);
+      if (source === "live" && phase === "done") answered = G.trace.run;
+      const here = answered && answered === G.trace.run && G.trace.isOfPage();
+      again.hidden = !here || taken === answered || G.player.runs();
+      anew.hidden = list.hidden || G.player.runs();
     };
     const show = () => {
       const turns = G.parse(props.value) || [];

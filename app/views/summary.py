@@ -12,6 +12,7 @@ from glance.trace import Line
 
 Summary = dict[str, Any]
 
+COMPARED_LATER = "Compared when both have ended."
 SHORT = 10  # tokens; over fewer, what drafting saves is lost in the reading of the page
 ROUND = "tokens committed by one pass of the target (τ)"
 
@@ -23,8 +24,12 @@ ENDINGS = {
 }
 
 
-def summary(lines: list[Line]) -> Summary:
+def summary(lines: list[Line], *, ended: bool = True) -> Summary:
     """Badge, headline and facts of a trace, as plain values for the page.
+
+    Args:
+        lines: of the trace.
+        ended: whether no more of it will come, which lanes without a finish do not tell.
 
     Returns:
         {"run", "badge": {"state", "text", "detail"}, "headline", "facts": [{"label", "value",
@@ -37,17 +42,17 @@ def summary(lines: list[Line]) -> Summary:
     temperature = header["settings"]["temperature"] if header else 0.0
     return {
         "run": lines[0].get("run", "") if lines else "",
-        "badge": _drawn_badge(temperature, found) if temperature else _badge(lines, found),
-        "headline": _headline(drafting, None if temperature and drafting else other),
+        "badge": _drawn_badge(temperature, found) if temperature else _badge(lines, found, ended),
+        "headline": _headline(drafting, None if temperature and drafting else other, ended),
         "facts": _facts(drafting, other) + _budget(lines, drafting),
     }
 
 
-def _badge(lines: list[Line], found: dict[str, RecordedLane]) -> dict[str, str]:
+def _badge(lines: list[Line], found: dict[str, RecordedLane], ended: bool) -> dict[str, str]:
     compare = first(lines, "compare")
     if compare is None:
         done = bool(found) and all(lane.finish for lane in found.values())
-        why = "Compared when both have ended."
+        why = "The run was stopped before it came to that." if ended else COMPARED_LATER
         if done:
             why = f"Run two lanes to compare their answers. {_ending(found)}".rstrip()
         return {"state": "unchecked", "text": "Not checked", "detail": why}
@@ -79,10 +84,15 @@ def _ending(found: dict[str, RecordedLane]) -> str:
     return ENDINGS.get(reasons[0], "") if reasons else ""
 
 
-def _headline(drafting: RecordedLane | None, other: RecordedLane | None) -> str:
+def _headline(drafting: RecordedLane | None, other: RecordedLane | None, ended: bool) -> str:
     lane = drafting or other
-    if lane is None or lane.finish is None:
+    if not ended and (lane is None or lane.finish is None):
         return "The summary appears when the run has ended."
+    if lane is None:
+        return "Stopped before the first token."
+    if lane.finish is None:
+        passes = count(len(lane.rounds), "target pass")
+        return f"Stopped after {count(len(lane.tokens), 'token')} in {passes}."
     done = lane.finish
     passes = count(done["target_passes"], "target pass")
     if not done["target_passes"]:

@@ -65,6 +65,7 @@ def test_pages_of_a_pdf_are_turned_and_two_are_asked_about_together(toy_url, vis
     number.fill("9")
     number.press("Enter")
     expect(page.locator(".g-state")).to_contain_text("choose a page from 1 to 3")
+    expect(number).to_have_value("2")  # where it still is
     number.fill("3")
     number.press("Enter")  # which is not to crop the page that was there before
     expect(caption).to_contain_text("Page 3 of 3.")
@@ -114,12 +115,36 @@ def test_a_part_is_cropped_by_keyboard_and_by_a_drag(toy_url, visit):
     crop = lines(page)[0]["image"]["crop"]
     assert crop == pytest.approx([0.5, 0, 1, 0.5], abs=0.005)
     expect(page.locator("body")).not_to_have_class(re.compile("g-stale"))
+    expect(page.locator("body")).not_to_have_class(re.compile("g-cropping"))
+    page.locator("#g-pages summary").press("Enter")
     page.locator("#g-pages input[name=left]").fill("99.9")
     page.get_by_role("button", name="Crop").click()
     expect(page.locator(".g-state")).to_contain_text("too small to read")
     page.get_by_role("button", name="Show the whole page").click()
     expect(caption).to_contain_text("560 × 720 pixels")
     assert sides(page) == [0, 0, 100, 100]
+
+
+def test_a_run_waits_for_a_page_that_is_still_read(toy_url, visit, pdf):
+    page = visit(toy_url)
+    page.fill("#g-question textarea", "Which page is this?")
+    page.set_input_files(FIELD, pdf)
+    page.click("#g-run")  # a PDF takes a second to draw
+    expect(page.locator(".g-state")).to_contain_text("still being read: the run begins then")
+    finished(page)
+    header = lines(page)[0]
+    assert header["image"]["name"] == "three.pdf"
+    assert header["prompt"]["question"] == "Which page is this?"
+
+
+def test_a_run_is_not_begun_on_a_file_that_cannot_be_read(toy_url, visit, tmp_path):
+    page = visit(toy_url)
+    (tmp_path / "bad.pdf").write_bytes(b"%PDF-1.7 and nothing more")
+    page.set_input_files(FIELD, tmp_path / "bad.pdf")
+    page.click("#g-run")
+    expect(page.locator(".g-state")).to_contain_text("damaged")
+    page.wait_for_timeout(500)
+    expect(page.locator(".g-state")).to_contain_text("damaged")
 
 
 def test_a_picture_is_pasted_and_another_after_it(toy_url, visit):

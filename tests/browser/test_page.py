@@ -200,6 +200,14 @@ def test_stop_keeps_what_was_decoded_and_frees_the_slot(slow_url, visit):
     assert kept
     assert LONG.startswith(kept)
     assert not any(line["kind"] == "compare" for line in lines(page))
+    expect(page.locator(".g-headline")).to_contain_text(re.compile(r"Stopped after \d+ tokens in"))
+    expect(page.locator(".g-badge-detail")).to_contain_text("stopped before")
+    expect(page.get_by_text("not run", exact=True)).to_be_visible()
+    stop = page.locator("#g-stop")
+    expect(stop).to_have_attribute("aria-disabled", "true")
+    stop.press("Enter")  # with nothing to stop
+    page.wait_for_timeout(300)
+    assert strips(page)[0] == kept
     ask(page, "And now?")
     # the run that was stopped would have gone on for longer
     page.wait_for_function("GLANCE.trace.header.prompt.question === 'And now?'", timeout=FREED_MS)
@@ -374,6 +382,10 @@ def test_a_new_question_greys_the_results_until_it_is_taken_back(toy_url, visit)
     expect(body).to_have_class(re.compile("g-stale"))
     page.fill("#g-question textarea", "Transcribe the page.")
     expect(body).not_to_have_class(re.compile("g-stale"))
+    other = page.locator("#g-suggestions button").last
+    other.click()  # nothing is typed here
+    expect(body).to_have_class(re.compile("g-stale"))
+    expect(page.locator(".g-counter")).to_have_text(f"{len(other.inner_text())} / 2,000")
 
 
 def test_the_slider_follows_the_run_until_it_is_touched(toy_url, visit):

@@ -34,6 +34,10 @@ def test_a_follow_up_lists_what_was_asked_and_tells_the_model_of_it(toy_url, vis
     expect(again).to_be_hidden()  # what is shown is a recorded run
     answered(page, ATTACK)
     expect(anew).to_be_hidden()
+    ask(page, "  ")
+    expect(page.locator(".g-state")).to_contain_text("no question")
+    expect(again).to_be_visible()  # the answer is still there
+    page.fill("#g-question textarea", ATTACK)
     again.press("Enter")
     expect(turns).to_have_text([ATTACK * 2], use_inner_text=False)  # question and answer, as text
     expect(page.locator(".g-talk :is(img, li b > *, script)")).to_have_count(0)

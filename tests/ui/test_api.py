@@ -16,6 +16,7 @@ from app.api import ENDPOINTS, answered, mcp_offered
 from app.by_name import UNKNOWN
 from app.session import Session
 from app.ui import build
+from glance.documents.intake import load_document
 from glance.trace import parse_trace
 from tests.ui.served import served
 from tests.ui.test_session import wait_until
@@ -141,6 +142,26 @@ def test_a_file_that_is_no_page_is_refused_in_words(client, tmp_path):
     with pytest.raises(AppError) as error:
         client.predict(handle_file(str(tmp_path / "page.png")), "hello", api_name="/ask_stream")
     assert "not an image" in told(error)
+
+
+def test_a_caller_does_not_wait_long_for_another_ones_page(client, page, monkeypatch):
+    """Ten who wait so would leave no place for the page's own visitors."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slowly(*given):
+        reading.set()
+        go_on.wait(60)
+        return load_document(*given)
+
+    monkeypatch.setattr("app.api.load_document", slowly)
+    monkeypatch.setattr("app.api.PATIENCE", 0.2)
+    first = client.submit(handle_file(page), "hello", api_name="/ask")
+    assert reading.wait(60)
+    with pytest.raises(AppError) as error:
+        client.predict(handle_file(page), "hello", api_name="/ask")
+    assert "busy" in told(error)
+    go_on.set()
+    assert first.result()["answers"]["glance"] == "hello"
 
 
 @pytest.mark.parametrize("meta", [{}, {"meta": {"_type": "gradio.FileData"}}])

@@ -13,12 +13,14 @@ import pytest
 from gradio.state_holder import StateHolder
 from PIL import Image
 
+from app.cost import hint
 from app.examples import load_examples
-from app.handlers import on_pages, on_upload
+from app.handlers import FORGOTTEN, on_pages, on_run, on_upload
 from app.held import Held
+from app.host import Host
 from app.preview import document_value
-from app.session import NO_DOCUMENT, Session
-from app.settings import Settings
+from app.session import LANES, NO_DOCUMENT, Session
+from app.settings import NO_LANE, Settings
 from app.ui import build
 from glance.documents.intake import load_document
 from tests.ui.toy_page import make_assets, toy_runner
@@ -144,7 +146,8 @@ def test_a_file_that_is_no_upload_is_neither_read_nor_deleted(tmp_path, monkeypa
         assert (tmp_path / name).exists()
 
 
-def test_what_is_held_is_forgotten_when_the_tab_is_closed(tmp_path):
+def test_what_is_held_is_forgotten_when_the_tab_is_closed(held, tmp_path):
+    uploaded = held
     demo = build(Session(lambda: toy_runner()), load_examples(make_assets(tmp_path / "assets")))
     [held] = [block for block in demo.blocks.values() if isinstance(block, gr.State)]
     [unload] = [fn for fn in demo.fns.values() if (None, "unload") in fn.targets]
@@ -152,8 +155,21 @@ def test_what_is_held_is_forgotten_when_the_tab_is_closed(tmp_path):
     mine, other = demo.state_holder["mine"], demo.state_holder["other"]
     assert mine[held._id].documents
     assert other[held._id].documents
-    unload.fn(SimpleNamespace(session_hash="mine"))
-    unload.fn(SimpleNamespace(session_hash="unknown"))
-    assert demo.state_holder["mine"][held._id] is None
-    assert demo.state_holder["other"][held._id] is not None
+    mine[held._id] = uploaded
+    for visitor in ("mine", "other", "unknown"):
+        unload.fn(SimpleNamespace(session_hash=visitor))
+    assert mine[held._id].is_forgotten
+    assert not other[held._id].is_forgotten  # an example, which everybody has
     assert "unknown" not in demo.state_holder
+
+
+def test_a_tab_that_lost_its_connection_is_told_that_its_page_is_forgotten(held):
+    left = held.forgotten()
+    [frame] = on_run(
+        Session(lambda: toy_runner()), left, "What?", "ar", NO_LANE, 15, False, 64, 0.0, 0
+    )
+    turned, shown, told = on_pages(left, {"pages": [1], "crop": None})
+    assert (turned, shown) == (left, None)
+    for each in (frame.state, told):
+        assert json.loads(each)["text"] == FORGOTTEN
+    assert hint(Host(), left, *LANES, 100) == ""

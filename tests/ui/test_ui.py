@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from app.examples import load_examples
-from app.handlers import on_open, on_pick, on_upload, tree_of
+from app.handlers import STOPPED, on_open, on_pick, on_stop, on_upload, tree_of
 from app.session import Session
 from app.ui import build, launch_options
 from glance.trace import dumps
@@ -207,6 +207,26 @@ def test_a_bad_trace_is_one_sentence(tmp_path, text):
     told = json.loads(frame.state)
     assert told["level"] == "error"
     assert told["text"].endswith(".")
+
+
+def test_stop_ends_what_the_page_shows():
+    lines = list(toy_trace())[:12]
+    frame = on_stop("".join(dumps(line) + "\n" for line in lines))
+    told = json.loads(frame.state)
+    assert (told["phase"], told["run"]) == ("stopped", lines[0]["run"])
+    assert told["text"] == STOPPED
+    assert json.loads(frame.summary)["headline"].startswith("Stopped after ")
+    captions = [
+        each["layout"]["meta"]["caption"] for each in json.loads(frame.tabs)["figures"].values()
+    ]
+    assert not any("when the run has ended" in words for words in captions)
+
+
+@pytest.mark.parametrize("trace", ["", None, 3, "no trace"])
+def test_stop_before_anything_came_says_so_alone(trace):
+    frame = on_stop(trace)
+    assert json.loads(frame.state)["text"] == STOPPED
+    assert frame.parts[1:] == (None,) * 6
 
 
 def test_a_round_of_any_trace_can_be_drawn_again():

@@ -262,6 +262,14 @@ def test_of_an_animation_the_first_frame_is_used(kind: str) -> None:
     assert "first frame" in document.notices[0].text
 
 
+def test_a_gif_that_would_take_hours_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glance.documents.intake.gif.SECONDS", 3)
+    data = encoded(page("P"), "GIF")
+    at = data.index(b"\x2c")  # of the first frame: before it stands a comment of a byte a block
+    endless = data[:at] + b"\x21\xfe" + b"\x01a" * 4_000_000 + b"\x00" + data[at:]
+    assert "too long" in refusal(endless)
+
+
 def test_the_extension_does_not_matter(tmp_path: Path) -> None:
     file = tmp_path / "really-a-gif.png"
     file.write_bytes(encoded(page("P"), "GIF"))

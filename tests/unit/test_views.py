@@ -336,6 +336,23 @@ def test_summary_says_what_the_trace_says():
     assert facts["Decode speed-up"] == f"{faster:.1f}×"
 
 
+@pytest.mark.parametrize("stop", [1, 2, 9, 40])
+def test_a_run_that_was_stopped_is_summed_up_as_far_as_it_came(stop):
+    lines = LINES[:stop]
+    if lane := lanes(lines).get("glance"):
+        tokens, passes = len(lane.tokens), len(lane.rounds)
+        assert not lane.finish
+    told, waiting = summary(lines, ended=True), summary(lines, ended=False)
+    assert waiting["headline"] == "The summary appears when the run has ended."
+    assert waiting["badge"]["detail"] == "Compared when both have ended."
+    assert told["badge"]["detail"] == "The run was stopped before it came to that."
+    if lane:
+        assert told["headline"].startswith(f"Stopped after {tokens} token")
+        assert f" in {passes} target pass" in told["headline"]
+    else:
+        assert told["headline"] == "Stopped before the first token."
+
+
 def test_an_automatic_node_budget_is_told_in_words():
     lines = list(toy_trace())
     assert "Node budget" not in {fact["label"] for fact in summary(lines)["facts"]}

@@ -9,6 +9,7 @@ import hashlib
 import io
 import struct
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 
 from PIL import Image, UnidentifiedImageError
@@ -24,11 +25,13 @@ from glance.documents.intake.document import (
     check_shape,
     page_notice,
 )
+from glance.documents.intake.gif import DAMAGED, first_frame, is_gif
 
 MAX_JPEG_PIXELS = 4 * MAX_PIXELS  # a JPEG can be decoded at half scale without the full pixels
 
-# Only raster formats: Pillow also opens files that it hands to other programs (EPS).
-FORMATS = ("PNG", "JPEG", "GIF", "TIFF", "WEBP", "AVIF", "BMP", "PPM")
+# Only raster formats: Pillow also opens files that it hands to other programs (EPS). GIF is not
+# among them: see `glance.documents.intake.gif`.
+FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "AVIF", "BMP", "PPM")
 READABLE = "PDF, PNG, JPEG, HEIC, WebP, AVIF, TIFF, GIF or BMP"
 HEIC_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 # A phone's photo, with previews or other shots inside: no animation.
@@ -69,17 +72,25 @@ def read_picture(data: bytes, page: int, name: str) -> Document:
         DocumentError: the file cannot be used.
     """
     notices: list[Notice] = []
+    if is_gif(data):
+        gif, stored = first_frame(data)
+        _check_size(gif["size"], "GIF")
+        _tell_animation(gif["frames"], notices)
+    else:
+        gif, stored = None, data
     with warnings.catch_warnings():
         # Sizes are checked here, against tighter limits than the one Pillow warns about.
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        with _open(data) as file:
+        with _open(stored) as file:
             pages = _turn_to_page(file, page, notices)
             original_size, kind, mode = file.size, file.format or "", file.mode
-            _check_size(file)
+            _check_size(file.size, kind)
             orientation = _orientation(file)
             _decode(file, notices)
             turn = _orientation(file)  # of a TIFF, Pillow has undone it while decoding
             image, remarks = to_rgb(file)
+    if gif:
+        kind, mode = "GIF", gif["mode"]
     if turn in UPRIGHT:
         image = image.transpose(UPRIGHT[turn])
     image.info.clear()  # a photo's place and time have no business further in
@@ -121,7 +132,7 @@ def _open(data: bytes) -> Image.Image:
 
 
 def _damaged() -> DocumentError:
-    return DocumentError("The image file is damaged or cut off: copy or save it again.")
+    return DocumentError(DAMAGED)
 
 
 def _turn_to_page(file: Image.Image, page: int, notices: list[Notice]) -> int:
@@ -133,9 +144,8 @@ def _turn_to_page(file: Image.Image, page: int, notices: list[Notice]) -> int:
     try:
         frames = _frames(file)
         if file.format != "TIFF":
-            if frames > 1 and file.format not in PHOTOS:
-                text = f"The image is animated: its first frame of {frames} is used."
-                notices.append(Notice("info", "animation", text))
+            if file.format not in PHOTOS:
+                _tell_animation(frames, notices)
             frames = 1
         notice = page_notice(page, frames)
         if frames > 1:
@@ -162,10 +172,16 @@ def _frames(file: Image.Image) -> int:
     return frames
 
 
-def _check_size(file: Image.Image) -> None:
-    check_shape(file.size)
-    width, height = file.size
-    limit = MAX_JPEG_PIXELS if file.format in ("JPEG", "MPO") else MAX_PIXELS
+def _tell_animation(frames: int, notices: list[Notice]) -> None:
+    if frames > 1:
+        text = f"The image is animated: its first frame of {frames} is used."
+        notices.append(Notice("info", "animation", text))
+
+
+def _check_size(size: Sequence[int], kind: str) -> None:
+    width, height = size
+    check_shape((width, height))
+    limit = MAX_JPEG_PIXELS if kind in ("JPEG", "MPO") else MAX_PIXELS
     if width * height > limit:
         raise DocumentError(
             f"The image is {width} x {height} pixels, more than {limit // 1_000_000} megapixels: "
