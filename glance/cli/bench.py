@@ -116,7 +116,7 @@ def _bench(options: Namespace, busy: float | None) -> int:
 
     target = named_target(options)
     counts = [threads for threads in (1, 2) if threads <= cores()]
-    chosen = settings(options, read_found(FOUND, target))
+    chosen = settings(options, read_found(FOUND, target), target)
     contenders = [contend(setting, target, options, counts) for setting in chosen]
     widened = None
     if options.widths:

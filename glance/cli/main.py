@@ -248,7 +248,8 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--search",
         action="store_true",
         help="instead of measuring lanes, find the best node budget and depth of each drafter on "
-        "pages of the validation split, and keep them in assets/results/presets.json, written anew",
+        "pages of the validation split; what is found of the shipped target and heads, in float32 "
+        "on a CPU, is kept in assets/results/presets.json, written anew",
     )
     _add_per_task(bench)
     _add_data_file(bench)
