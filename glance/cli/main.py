@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from glance.cli.output import make_room
 from glance.config import AUTO, FAULTS, MOST_NODES, NodeBudget
 from glance.documents import mix
 from glance.documents.intake.document import Crop
@@ -71,6 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character
     options = build_parser().parse_args(arguments)
     try:
+        for path in filter(None, (getattr(options, name) for name in options.written)):
+            make_room(path)
         return import_module(f"glance.cli.{options.module}").run(options)
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
@@ -179,11 +182,10 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
         "python -m glance replay run.jsonl",
     )
     replay.add_argument("trace", metavar="FILE", type=Path, help="a trace written by ask --trace")
-    replay.add_argument(
+    _add_written(
+        replay,
         "--html",
-        type=Path,
-        metavar="FILE",
-        help="also write a page that replays the run in any browser, offline: all in one file",
+        "also write a page that replays the run in any browser, offline: all in one file",
     )
     _add_json(replay)
 
@@ -297,7 +299,7 @@ def _add_growth(commands: argparse._SubParsersAction[_Parser]) -> None:
         "measure what a round costs by context length and by node budget",
         "python -m glance growth --image docs/growth.svg",
     )
-    growth.add_argument("--image", type=Path, metavar="FILE", help="draw it to this SVG file")
+    _add_written(growth, "--image", "draw it to this SVG file")
     _add_target(growth)
     _add_loading(growth)
     _add_head(growth)
@@ -347,7 +349,7 @@ def _add_law(commands: argparse._SubParsersAction[_Parser]) -> None:
         metavar="TRACES",
         help="traces of one target and drafter, or folders of them: see record",
     )
-    law.add_argument("--svg", type=Path, metavar="FILE", help="also draw the law and the deciles")
+    _add_written(law, "--svg", "also draw the law and the deciles")
     _add_json(law)
 
 
@@ -577,7 +579,7 @@ def _command(
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(module=name)
+    parser.set_defaults(module=name, written=())
     return parser
 
 
@@ -727,7 +729,13 @@ def _add_heads(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result as JSON")
+    _add_written(parser, "--json", "also write the result as JSON")
+
+
+def _add_written(parser: argparse.ArgumentParser, option: str, does: str) -> None:
+    """A file that is written at the end; its folder is made before anything else."""
+    parser.add_argument(option, type=Path, metavar="FILE", help=does)
+    parser.set_defaults(written=(*parser.get_default("written"), option.removeprefix("--")))
 
 
 def _whole(low: int, high: int) -> Callable[[str], int]:

@@ -291,6 +291,46 @@ def test_a_trace_that_cannot_be_written_is_refused_before_a_model_loads(
     assert said == f"{path}: No such file or directory.\n"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ask", "nowhere.png", "What?", "--json"],
+        ["replay", "nowhere.jsonl", "--json"],
+        ["replay", "nowhere.jsonl", "--html"],
+        ["audit", "--json"],
+        ["bench", "--json"],
+        ["growth", "--json"],
+        ["growth", "--image"],
+        ["law", "nowhere.jsonl", "--json"],
+        ["law", "nowhere.jsonl", "--svg"],
+        ["probe", "zeroed-states", "--json"],
+        ["eval", "target", "--json"],
+        ["eval", "grounding", "--json"],
+    ],
+)
+def test_a_result_that_cannot_be_written_is_refused_before_all_else(
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("glance.targets.load.load_target", None)
+    (tmp_path / "file").write_text("")
+    said = refused(capsys, *command, str(tmp_path / "file" / "in" / "x"))
+    assert said == f"{tmp_path / 'file' / 'in'}: Not a directory.\n"
+    assert refused(capsys, *command, str(tmp_path)) == f"{tmp_path}: Is a directory.\n"
+    monkeypatch.setattr("os.access", lambda *_: False)  # as for a user who is not root
+    said = refused(capsys, *command, str(tmp_path / "x"))
+    assert said == f"{tmp_path / 'x'}: Permission denied.\n"
+
+
+def test_the_folder_of_a_result_is_made_before_all_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(capsys, "ask", "nowhere.png", "What?", "--json", str(tmp_path / "new" / "in" / "x"))
+    assert [path.name for path in tmp_path.rglob("*")] == ["new", "in"]
+
+
 @pytest.mark.usefixtures("tiny")
 def test_a_run_that_is_stopped_leaves_the_lines_it_wrote(
     picture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
