@@ -156,6 +156,7 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["eval", "grounding", "--set", "pairs"], "leave out --set"),
         (["eval", "grounding", "--processes", "2"], "leave out --set"),
         (["eval", "grounding", "--data", "own.jsonl"], "leave out --set, --data"),
+        (["eval", "grounding", "--choose", "2", "--target", "own/er"], "give --target a folder"),
         (["train", "everything"], "head"),
         (["train", "target", "--resume", "--out", "nowhere"], "resume"),
         (["train", "target", "--start", "nowhere"], "head"),
