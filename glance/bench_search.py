@@ -127,9 +127,9 @@ def read_found(path: Path, target: Target) -> dict[str, Found]:
     """
     if not path.is_file():
         return {}
+    own = described(target)
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
-        own = described(target)
         if any(raw["target"][part] != own[part] for part in ("revision", "dtype", "device")):
             return {}
         return {
