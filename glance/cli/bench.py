@@ -29,7 +29,7 @@ from glance.cli.contenders import as_json, contend, load_shaped, settings, show_
 from glance.cli.output import Cell, live, note, show, show_table, write_json
 from glance.cli.target import named_target
 from glance.config import DecodeConfig
-from glance.documents.examples import Example, read_examples
+from glance.documents.examples import DataError, Example, read_examples
 from glance.drafters.load import PLAIN
 from glance.machine import BUSY, cores, load
 from glance.paper import MATCHED_NODES, MATCHED_RATIO, SOURCE
@@ -129,14 +129,20 @@ def _bench(options: Namespace, busy: float | None) -> int:
         own = run_task(
             target,
             contenders,
-            brought(target, share(examples)) if examples else questions(target, task, count),
+            brought(target, share(examples), options.max_tokens, note)
+            if examples
+            else questions(target, task, count),
             config,
             counts,
             progress=live,
             widened=widened,
             widths=options.widths,
         )
-        measured[task] = shared(own)
+        every = shared(own)
+        if every.lanes[PLAIN]:
+            measured[task] = every
+    if not measured:
+        raise DataError(f"No question of {options.data} could be asked.")
     if not is_first():
         return 1 if mismatches({task: one.lanes for task, one in measured.items()}) else 0
     results = {task: result.lanes for task, result in measured.items()}
