@@ -29,6 +29,7 @@ from glance.cli.contenders import as_json, contend, load_shaped, settings, show_
 from glance.cli.output import Cell, live, note, show, show_table, write_json
 from glance.cli.target import named_target
 from glance.config import DecodeConfig
+from glance.documents import mix
 from glance.documents.examples import DataError, Example, read_examples
 from glance.drafters.load import PLAIN
 from glance.machine import BUSY, cores, load
@@ -86,6 +87,13 @@ def run(options: Namespace) -> int:
     if options.search and options.data:
         note("--search is for pages of the validation split: leave --data away.")
         return 2
+    if options.search and (options.budget or options.widths):
+        note("--search tries node budgets of its own: leave --budget and --widths away.")
+        return 2
+    if options.data and options.tasks:
+        note("A data file has tasks of its own: leave --tasks away.")
+        return 2
+    options.tasks = options.tasks or mix.TASKS
     from glance.together import gathered, joined, own_device, processes
 
     with joined():

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 def run(options: Namespace) -> int:
     """Print exact answers and character error rates, a row a task, then a row a slice."""
+    if options.data and (options.set or options.split):
+        note("A data file is no set and has no splits: leave --set and --split away.")
+        return 2
+    options.split = options.split or "test"
     if options.what == "grounding":
         from glance.cli import grounding
 
@@ -35,6 +39,7 @@ def run(options: Namespace) -> int:
             "accelerate launch -m glance eval target."
         )
         return 2
+    options.set = options.set or "test"
     from glance.together import joined, own_device
 
     with joined():

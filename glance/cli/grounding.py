@@ -15,7 +15,7 @@ from glance.trace import provenance
 
 def run(options: Namespace) -> int:
     """Print the hit rate of all tokens, by task and by degradation; `--choose` picks the head."""
-    if options.data or options.set != "test" or options.processes != 1:
+    if options.data or options.set or options.processes != 1:
         raise LocalizationError(
             "eval grounding reads generated pages in one process: leave out --set, --data and "
             "--processes."

@@ -236,6 +236,7 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
         "python -m glance bench --n 5 --json bench.json",
     )
     _add_tasks(bench)
+    bench.set_defaults(tasks=None)  # a data file has its own, so whether they are given counts
     bench.add_argument(
         "--drafters",
         nargs="+",
@@ -408,7 +409,6 @@ def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:
     evaluate.add_argument(
         "--set",
         choices=SETS,
-        default="test",
         help="test: generated pages; unseen-faces: the same in typefaces that training never saw; "
         "foreign: pages that other programs drew; blank: questions of test pages on blank ones, "
         "where little can be right; pairs: two pages a prompt; scans: real pages, fetched first "
@@ -420,9 +420,7 @@ def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:
         default=200,
         help="pages, or pairs of them, to read (default: 200); foreign and scans may have fewer",
     )
-    evaluate.add_argument(
-        "--split", choices=SPLITS, default="test", help="of generated pages (default: test)"
-    )
+    evaluate.add_argument("--split", choices=SPLITS, help="of generated pages (default: test)")
     evaluate.add_argument(
         "--processes",
         type=_whole(1, 64),
@@ -452,7 +450,6 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--drafter",
         choices=HEADS,
         metavar="NAME",
-        default="glance",
         help=f"which head to train: {', '.join(HEADS)} (default: glance)",
     )
     which.add_argument(
@@ -519,6 +516,7 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         "adaptor or global-vector of vispec; hiding (of image tokens) or residual of hivis",
     )
     _add_target(train)
+    train.set_defaults(target=None)  # only a head has one, so whether it is given counts
     _add_max_pixels(train)
 
 
