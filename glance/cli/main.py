@@ -64,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        The exit code: 0, 1 when audit or bench finds another answer, 2 when the input cannot be
-        used.
+        The exit code: 0, 1 when ask, audit or bench finds another answer, 2 when the input cannot
+        be used.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -390,6 +390,28 @@ def test_ask_prints_the_answer_and_keeps_the_trace(
 
 
 @pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize(("state", "code"), [("equal", 0), ("near_tie", 0), ("mismatch", 1)])
+def test_another_answer_to_any_question_is_no_success(
+    state: str,
+    code: int,
+    picture: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bodies = iter([state, "equal"])  # of the first question and of the follow-up
+
+    def compared(*_given: object) -> dict[str, object]:
+        parted = {"equal": 1, "of": 3, "at": 1, "ids": [7, 8], "gap": 0.0, "dtype": "float32"}
+        return {"state": next(bodies), **parted}
+
+    monkeypatch.setattr("glance.ask.compare", compared)
+    options = ["--max-tokens", "3", "--then", "And that?"]
+    assert main(["ask", picture, "What?", *options]) == code
+    assert ("Different answers between" in capsys.readouterr().out) == bool(code)
+    assert list(bodies) == []
+
+
+@pytest.mark.usefixtures("tiny")
 def test_a_follow_up_is_answered_after_the_first_and_says_what_it_reused(
     picture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
