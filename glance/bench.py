@@ -20,7 +20,7 @@ from glance.config import DecodeConfig
 from glance.decode import Decoder
 from glance.documents.dataset import one_a_page
 from glance.documents.examples import Example
-from glance.documents.intake import load_document
+from glance.documents.intake import DocumentError, load_document
 from glance.drafters.base import Drafter
 from glance.drafters.load import PLAIN
 from glance.lane import TextStream
@@ -28,7 +28,7 @@ from glance.profiling import measure_costs
 from glance.replay import lanes
 from glance.targets.base import Target
 from glance.together import gathered, merged
-from glance.types import Prompt
+from glance.types import Prompt, PromptError
 
 SPLIT = "test"
 REPEATS = 3
@@ -55,21 +55,31 @@ def questions(target: Target, task: str, n: int, split: str = SPLIT) -> Iterator
         yield target.prompt(drawn.image.convert("RGB"), asked.question, asked.history)
 
 
-def brought(target: Target, examples: Iterable[Example]) -> Iterator[Prompt]:
+def brought(
+    target: Target,
+    examples: Iterable[Example],
+    max_new_tokens: int,
+    say: Progress,
+) -> Iterator[Prompt]:
     """Questions about image files of one's own, made when asked for.
 
-    Raises:
-        DocumentError: a file cannot be read.
+    One whose file cannot be read, or that leaves no room for its answer, is left out and told of.
     """
     for example in examples:
-        yield target.prompt(load_document(example.image).image, example.question)
+        try:
+            prompt = target.prompt(load_document(example.image).image, example.question)
+            target.check_length(prompt, max_new_tokens)
+        except (DocumentError, PromptError) as error:
+            say(f"{example.image.name} is left out: {error}")
+        else:
+            yield prompt
 
 
 def shared(own: TaskResult) -> TaskResult:
     """What all processes that were launched together measured, in each of them."""
     return TaskResult(
         {name: merged(prompts) for name, prompts in own.lanes.items()},
-        next(threads for threads in gathered(own.threads) if threads),
+        next((threads for threads in gathered(own.threads) if threads), {}),
         merged(own.widths),
     )
 

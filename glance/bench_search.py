@@ -37,9 +37,18 @@ class Tried:
     """A setting, and what it promises."""
 
     preset: Preset
+    revision: str  # of the drafter's head
     tau: float  # pooled
     nodes: float  # verified a round
     tokens_s: float  # by the cost profile
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A drafter's best setting, and the head that it was found with."""
+
+    preset: Preset
+    revision: str
 
 
 def search(
@@ -65,6 +74,7 @@ def search(
                 tokens = sum(one.tokens for one in own)
                 yield Tried(
                     preset=replace(preset, node_budget=budget),
+                    revision=drafter.revision,
                     tau=tokens / len(own),
                     nodes=sum(one.nodes for one in own) / len(own),
                     tokens_s=1000.0 * tokens / sum(one.ms for one in own),
@@ -86,6 +96,7 @@ def write_found(path: Path, found: Sequence[Tried], about: dict[str, Any]) -> No
     """Keep the best setting of each drafter, and how it was found."""
     presets = {
         one.preset.drafter: {
+            "revision": one.revision,
             "node_budget": one.preset.node_budget,
             "depth": one.preset.depth,
             "tau": round(one.tau, 4),
@@ -98,20 +109,31 @@ def write_found(path: Path, found: Sequence[Tried], about: dict[str, Any]) -> No
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def read_found(path: Path, target: Target) -> dict[str, Preset]:
-    """The best settings by drafter; none where no search was made, or on another target.
+def described(target: Target) -> dict[str, str]:
+    """What a search ran on: costs decide what is best, so dtype and device belong to it."""
+    return {
+        "name": target.name,
+        "revision": target.revision,
+        "dtype": target.dtype_name,
+        "device": str(target.device),
+    }
+
+
+def read_found(path: Path, target: Target) -> dict[str, Found]:
+    """The best settings by drafter; none where no search was made of this target as it runs.
 
     Raises:
         PresetError: the file is damaged.
     """
     if not path.is_file():
         return {}
+    own = described(target)
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
-        if raw["target"]["revision"] != target.revision:
+        if any(raw["target"][part] != own[part] for part in ("revision", "dtype", "device")):
             return {}
         return {
-            name: _read(PAPER[name], one["node_budget"], one["depth"])
+            name: Found(_read(PAPER[name], one["node_budget"], one["depth"]), one["revision"])
             for name, one in raw["presets"].items()
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -6,6 +6,7 @@ that was measured; all drafters follow, beside the paper's figures.
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
 from glance import report_paper
@@ -104,10 +105,18 @@ def conditions(bench: dict[str, Any]) -> str:
     load = bench["load"]
     budget = next(one["node_budget"] for one in bench["drafters"] if one["name"] == name)
     busy = f", busy with other work (load {load:.1f})" if load is not None and load > BUSY else ""
+    counts = sorted(row["n"] for row in bench["rows"] if row["drafter"] == name)
+    answers = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))  # a task may have few
+    data = settings["data"]  # its path is that of a machine, of no use to others
+    asked = (
+        f"questions of `{PurePath(data).name}`"
+        if data
+        else f"pages of the {settings['split']} split"
+    )
     return (
         f"`{name}` beside plain decoding (AR), {bench['target']['dtype']}, node budget "
-        f"{budget}, {settings['n']} answers a task, pages of the "
-        f"{settings['split']} split, on {machine['cores']} cores of {machine['cpu']}{busy}. "
+        f"{budget}, {answers} answers a task, {asked}, "
+        f"on {machine['cores']} cores of {machine['cpu']}{busy}. "
         "Speed-ups are over the faster of AR and the model's own `generate()`."
     )
 

@@ -76,9 +76,13 @@ def share(items: Sequence[T]) -> Sequence[T]:
 
 
 def merged(own: Sequence[T]) -> list[T]:
-    """The items of all processes in the order that they had before `share`, in each of them."""
+    """The items of all processes in the order that they had before `share`, in each of them.
+
+    Where a process left some out, the others' are still taken in turns.
+    """
     parts = gathered(list(own))
-    return [parts[at % len(parts)][at // len(parts)] for at in range(sum(map(len, parts)))]
+    turns = max(map(len, parts))
+    return [part[turn] for turn in range(turns) for part in parts if turn < len(part)]
 
 
 def wait() -> None:

@@ -72,7 +72,12 @@ class Measured:
 
 
 def measure(shape: Shape, device: torch.device, dtype: torch.dtype, setting: Setting) -> Measured:
-    """Make the models, time them, let them go."""
+    """Make the models, time them, let them go.
+
+    Raises:
+        torch.OutOfMemoryError: they do not fit the device.
+        EngineError: the engine, which plays the rounds, cannot be had.
+    """
     target = random_target(shape, device, dtype)
     drafter = random_drafter(shape, target)
     engine = Engine(target)

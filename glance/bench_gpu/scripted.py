@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor
 
 from glance.decode import Decoder
+from glance.engine.engine import EngineError, Seat
 from glance.engine.rounds import BlockRounds
 from glance.entropy import RowStats
-from glance.types import CandidateTree, Verdict
+from glance.types import CandidateTree, Prompt, Verdict
 
 
 def played(tau: float) -> Iterator[int]:
@@ -40,6 +42,14 @@ class ScriptedDecoder(Decoder):
 
     _block_rounds = ScriptedRounds
     tau = 1.0
+
+    @contextmanager
+    def _seated(self, prompt: Prompt) -> Iterator[tuple[Seat | None, str]]:
+        """The engine's seat; what decoding would go on without is the end of a script."""
+        with super()._seated(prompt) as (seat, refusal):
+            if refusal:
+                raise EngineError(refusal)
+            yield seat, refusal
 
     def _rounds(self, *given: Any, **named: Any) -> ScriptedRounds:
         rounds = super()._rounds(*given, **named)

@@ -21,7 +21,10 @@ from glance.trace import Line, dumps, read_trace
 
 
 def run(options: Namespace) -> int:
-    """Answer every question, keep the last one's trace, print the lanes' totals of each."""
+    """Answer every question, keep the last one's trace, print the lanes' totals of each.
+
+    1 if two lanes gave different answers that rounding does not explain.
+    """
     documents = load_pages(options.image, options.page or [1], crop=options.crop)
     questions = [check_question(each) for each in (options.question, *(options.then or ()))]
     costs = recorded_costs(read_trace(options.profile)) if options.profile else None
@@ -38,6 +41,7 @@ def run(options: Namespace) -> int:
         warm_up(target, drafters)
         config = decode_config(options, target, drafters, costs)
         history: list[tuple[str, str]] = []
+        differs = False
         prefixes = PrefixCache() if len(questions) > 1 else None
         for question in questions:
             last = len(history) + 1 == len(questions)
@@ -51,6 +55,8 @@ def run(options: Namespace) -> int:
                 prefixes=prefixes,
             )
             lines = _followed(stream, file if last else None)
+            compared = [line["state"] for line in lines if line["kind"] == "compare"]
+            differs |= "mismatch" in compared
             history.append((question, next(iter(lanes(lines).values())).text))
             if not last:
                 show_run(lines)
@@ -59,7 +65,7 @@ def run(options: Namespace) -> int:
         note(f"wrote {trace}")
     show_run(lines)
     write_json(options.json, summary(lines))
-    return 0
+    return 1 if differs else 0
 
 
 def _followed(stream: Iterable[Line], file: TextIO | None) -> list[Line]:

@@ -29,7 +29,8 @@ from glance.cli.contenders import as_json, contend, load_shaped, settings, show_
 from glance.cli.output import Cell, live, note, show, show_table, write_json
 from glance.cli.target import named_target
 from glance.config import DecodeConfig
-from glance.documents.examples import Example, read_examples
+from glance.documents import mix
+from glance.documents.examples import DataError, Example, read_examples
 from glance.drafters.load import PLAIN
 from glance.machine import BUSY, cores, load
 from glance.paper import MATCHED_NODES, MATCHED_RATIO, SOURCE
@@ -86,6 +87,13 @@ def run(options: Namespace) -> int:
     if options.search and options.data:
         note("--search is for pages of the validation split: leave --data away.")
         return 2
+    if options.search and (options.budget or options.widths):
+        note("--search tries node budgets of its own: leave --budget and --widths away.")
+        return 2
+    if options.data and options.tasks:
+        note("A data file has tasks of its own: leave --tasks away.")
+        return 2
+    options.tasks = options.tasks or mix.TASKS
     from glance.together import gathered, joined, own_device, processes
 
     with joined():
@@ -116,7 +124,7 @@ def _bench(options: Namespace, busy: float | None) -> int:
 
     target = named_target(options)
     counts = [threads for threads in (1, 2) if threads <= cores()]
-    chosen = settings(options, read_found(FOUND, target))
+    chosen = settings(options, read_found(FOUND, target), target)
     contenders = [contend(setting, target, options, counts) for setting in chosen]
     widened = None
     if options.widths:
@@ -129,14 +137,20 @@ def _bench(options: Namespace, busy: float | None) -> int:
         own = run_task(
             target,
             contenders,
-            brought(target, share(examples)) if examples else questions(target, task, count),
+            brought(target, share(examples), options.max_tokens, note)
+            if examples
+            else questions(target, task, count),
             config,
             counts,
             progress=live,
             widened=widened,
             widths=options.widths,
         )
-        measured[task] = shared(own)
+        every = shared(own)
+        if every.lanes[PLAIN]:
+            measured[task] = every
+    if not measured:
+        raise DataError(f"No question of {options.data} could be asked.")
     if not is_first():
         return 1 if mismatches({task: one.lanes for task, one in measured.items()}) else 0
     results = {task: result.lanes for task, result in measured.items()}

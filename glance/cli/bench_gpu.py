@@ -24,13 +24,17 @@ LEGEND = (
 
 
 def run(options: Namespace) -> int:
-    """Time every shape; tables to stdout and to the folder."""
+    """Time every shape; tables to stdout and, as soon as each is there, to the folder.
+
+    2 if no shape could be timed.
+    """
     import gc
 
     import torch
 
     from glance.bench_gpu.measure import Setting, measure
     from glance.bench_gpu.shapes import FULL, SMALL, Shape
+    from glance.engine.engine import EngineError
 
     options.out.mkdir(parents=True, exist_ok=True)
     gpu = torch.cuda.is_available()
@@ -41,39 +45,56 @@ def run(options: Namespace) -> int:
     else:
         device, dtype, shapes = torch.device("cpu"), torch.float32, (SMALL,)
         setting, name = Setting(context=64, rounds=6, copied=1 << 20), "CPU"
-    results = []
+    results: list[Measured] = []
+    left_out: list[str] = []
+    text = [f"# bench-gpu on {name}", "", LEGEND if gpu else NO_GPU]
     for shape in shapes:
         note(f"{shape.name} on {name}")
-        results.append(measure(shape, device, dtype, setting))
+        try:
+            result = measure(shape, device, dtype, setting)
+        except (torch.OutOfMemoryError, EngineError) as error:
+            words = f"{shape.name} does not fit into the memory of {name}."
+            if isinstance(error, EngineError):
+                words = f"{shape.name} cannot be timed: {error}"
+            note(words)
+            text += ["", words]
+            left_out.append(words)
+        else:
+            results.append(result)
+            text += _shown(result)
         if gpu:
             gc.collect()  # an engine and its blocks hold each other
             torch.cuda.empty_cache()
-    text = [f"# bench-gpu on {name}", "", LEGEND if gpu else NO_GPU]
-    for result in results:
-        title, drafts = _title(result), _drafts(result)
-        rows = _rows(result)
-        show(title)
-        show_table(HEADS, rows)
-        show(drafts)
-        show()
-        cells = [[_cell(each) for each in row] for row in rows]
-        text += ["", f"## {title}", "", *table(HEADS, cells), "", drafts]
-        for notice in result.notices:
-            note(notice)
-            text += ["", notice]
+        (options.out / "bench_gpu.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+        write_json(
+            options.out / "bench_gpu.json",
+            {
+                "device": name,
+                "means_anything": gpu,
+                "shapes": [result.to_json() for result in results],
+                "left_out": left_out,
+                "load": load(),
+                "provenance": provenance(),
+            },
+        )
     show(LEGEND if gpu else NO_GPU)
-    (options.out / "bench_gpu.md").write_text("\n".join(text) + "\n", encoding="utf-8")
-    write_json(
-        options.out / "bench_gpu.json",
-        {
-            "device": name,
-            "means_anything": gpu,
-            "shapes": [result.to_json() for result in results],
-            "load": load(),
-            "provenance": provenance(),
-        },
-    )
-    return 0
+    return 0 if results else 2
+
+
+def _shown(result: Measured) -> list[str]:
+    """Print a shape's tables; the same in Markdown."""
+    title, drafts = _title(result), _drafts(result)
+    rows = _rows(result)
+    show(title)
+    show_table(HEADS, rows)
+    show(drafts)
+    show()
+    cells = [[_cell(each) for each in row] for row in rows]
+    text = ["", f"## {title}", "", *table(HEADS, cells), "", drafts]
+    for notice in result.notices:
+        note(notice)
+        text += ["", notice]
+    return text
 
 
 def _title(result: Measured) -> str:

@@ -16,6 +16,7 @@ from glance.drafters.presets import PAPER, Preset
 
 if TYPE_CHECKING:
     from glance.bench_lanes import Contender
+    from glance.bench_search import Found
     from glance.drafters.base import Drafter
     from glance.targets.base import Target
 
@@ -32,8 +33,11 @@ class Setting:
     preset: Preset
 
 
-def settings(options: Namespace, found: Mapping[str, Preset]) -> list[Setting]:
-    """The lanes that the options ask for; `found` are the best settings by drafter."""
+def settings(options: Namespace, found: Mapping[str, Found], target: Target) -> list[Setting]:
+    """The lanes that the options ask for.
+
+    `found` are the best settings by drafter; one that was found with another head is left out.
+    """
     names = [name for name in drafter_names(options) if name != PLAIN]
     if ALL in options.drafters and PAPER[CHAIN].drafter in names and CHAIN not in names:
         names.insert(names.index(PAPER[CHAIN].drafter) + 1, CHAIN)
@@ -48,14 +52,16 @@ def settings(options: Namespace, found: Mapping[str, Preset]) -> list[Setting]:
             for name in names
             for budget in dict.fromkeys(options.budget)
         ]
-    chosen = []
+    chosen, unknown = [], []
     for name in names:
         chosen.append(Setting(name, PAPERS, PAPER[name]))
-        if name in found:
-            chosen.append(Setting(f"{name}-best", BEST, found[name]))
-    unknown = [name for name in names if name not in found and name != CHAIN]
+        best = found.get(name)
+        if best and best.revision == load_shaped(best.preset, MOST_NODES, target, options).revision:
+            chosen.append(Setting(f"{name}-best", BEST, best.preset))
+        elif name != CHAIN:
+            unknown.append(name)
     if unknown:
-        note(f"no best setting is known of {', '.join(unknown)}: bench --search finds it")
+        note(f"no best setting is known here of {', '.join(unknown)}: bench --search finds it")
     return chosen
 
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glance.cli.output import Cell, live, note, show, show_table, write_json
 from glance.cli.target import named_target
 from glance.documents.examples import DataError, Example, by_image, read_examples
+from glance.documents.intake import DocumentError
 from glance.trace import provenance
 
 if TYPE_CHECKING:
+    from glance.documents.sets import Item
     from glance.scores import Report, Score
 
 
 def run(options: Namespace) -> int:
     """Print exact answers and character error rates, a row a task, then a row a slice."""
+    if options.data and (options.set or options.split):
+        note("A data file is no set and has no splits: leave --set and --split away.")
+        return 2
+    options.split = options.split or "test"
     if options.what == "grounding":
         from glance.cli import grounding
 
@@ -32,6 +39,7 @@ def run(options: Namespace) -> int:
             "accelerate launch -m glance eval target."
         )
         return 2
+    options.set = options.set or "test"
     from glance.together import joined, own_device
 
     with joined():
@@ -40,8 +48,8 @@ def run(options: Namespace) -> int:
 
 
 def _evaluate(options: Namespace) -> int:
-    from glance.documents.sets import brought, count, item
-    from glance.together import is_first, share
+    from glance.documents.sets import count, item
+    from glance.together import is_first, merged, share
 
     asked: list[tuple[Example, ...]] = []
     if options.data:  # refuse before a model loads
@@ -57,11 +65,14 @@ def _evaluate(options: Namespace) -> int:
     def progress(done: int) -> None:
         live(f"{done} of {n}")
 
-    if options.processes == 1:
-        items = (
-            brought(asked[i]) if asked else item(options.set, i, options.split)
-            for i in share(range(n))
-        )
+    unread: list[Path] = []
+    if asked:
+        report = evaluate_target(target, _readable(share(asked), unread), progress)
+        n -= len(merged(unread))
+        if not n:
+            raise DataError(f"No image of {options.data} can be read.")
+    elif options.processes == 1:
+        items = (item(options.set, i, options.split) for i in share(range(n)))
         report = evaluate_target(target, items, progress)
     else:
         report = evaluate_in_processes(
@@ -80,6 +91,20 @@ def _evaluate(options: Namespace) -> int:
     }
     write_json(options.json, result)
     return 0
+
+
+def _readable(asked: Sequence[tuple[Example, ...]], unread: list[Path]) -> Iterator[Item]:
+    """Images with their questions; those that cannot be read are told of and go into `unread`."""
+    from glance.documents.sets import brought
+
+    for some in asked:
+        try:
+            read = brought(some)
+        except DocumentError as error:
+            unread.append(some[0].image)
+            note(f"{some[0].image.name} is left out: {error}")
+        else:
+            yield read
 
 
 def _answered(file: Path) -> list[tuple[Example, ...]]:

@@ -8,16 +8,22 @@ from pathlib import Path
 
 from glance.cli.output import live, note, show_table, write_json
 from glance.cli.target import named_target
+from glance.hub import is_hub_id
 from glance.localization import LocalizationError, save
 from glance.trace import provenance
 
 
 def run(options: Namespace) -> int:
     """Print the hit rate of all tokens, by task and by degradation; `--choose` picks the head."""
-    if options.data or options.set != "test" or options.processes != 1:
+    if options.data or options.set or options.processes != 1:
         raise LocalizationError(
             "eval grounding reads generated pages in one process: leave out --set, --data and "
             "--processes."
+        )
+    if options.choose and is_hub_id(options.target):
+        raise LocalizationError(
+            f"A choice is kept beside the model: give --target a folder with {options.target}, not "
+            "its name on the hub."
         )
     note("loading the model")
     from glance.documents.dataset import page

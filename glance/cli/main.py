@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from glance.cli.output import make_room
 from glance.config import AUTO, FAULTS, MOST_NODES, NodeBudget
 from glance.documents import mix
 from glance.documents.intake.document import Crop
@@ -63,14 +64,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        The exit code: 0, 1 when audit or bench finds another answer, 2 when the input cannot be
-        used.
+        The exit code: 0, 1 when ask, audit or bench finds another answer, 2 when the input cannot
+        be used.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character
     options = build_parser().parse_args(arguments)
     try:
+        for path in filter(None, (getattr(options, name) for name in options.written)):
+            make_room(path)
         return import_module(f"glance.cli.{options.module}").run(options)
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
@@ -179,11 +182,10 @@ def _add_replay(commands: argparse._SubParsersAction[_Parser]) -> None:
         "python -m glance replay run.jsonl",
     )
     replay.add_argument("trace", metavar="FILE", type=Path, help="a trace written by ask --trace")
-    replay.add_argument(
+    _add_written(
+        replay,
         "--html",
-        type=Path,
-        metavar="FILE",
-        help="also write a page that replays the run in any browser, offline: all in one file",
+        "also write a page that replays the run in any browser, offline: all in one file",
     )
     _add_json(replay)
 
@@ -234,6 +236,7 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
         "python -m glance bench --n 5 --json bench.json",
     )
     _add_tasks(bench)
+    bench.set_defaults(tasks=None)  # a data file has its own, so whether they are given counts
     bench.add_argument(
         "--drafters",
         nargs="+",
@@ -248,7 +251,8 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--search",
         action="store_true",
         help="instead of measuring lanes, find the best node budget and depth of each drafter on "
-        "pages of the validation split, and keep them in assets/results/presets.json, written anew",
+        "pages of the validation split; what is found of the shipped target and heads, in float32 "
+        "on a CPU, is kept in assets/results/presets.json, written anew",
     )
     _add_per_task(bench)
     _add_data_file(bench)
@@ -296,7 +300,7 @@ def _add_growth(commands: argparse._SubParsersAction[_Parser]) -> None:
         "measure what a round costs by context length and by node budget",
         "python -m glance growth --image docs/growth.svg",
     )
-    growth.add_argument("--image", type=Path, metavar="FILE", help="draw it to this SVG file")
+    _add_written(growth, "--image", "draw it to this SVG file")
     _add_target(growth)
     _add_loading(growth)
     _add_head(growth)
@@ -346,7 +350,7 @@ def _add_law(commands: argparse._SubParsersAction[_Parser]) -> None:
         metavar="TRACES",
         help="traces of one target and drafter, or folders of them: see record",
     )
-    law.add_argument("--svg", type=Path, metavar="FILE", help="also draw the law and the deciles")
+    _add_written(law, "--svg", "also draw the law and the deciles")
     _add_json(law)
 
 
@@ -405,7 +409,6 @@ def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:
     evaluate.add_argument(
         "--set",
         choices=SETS,
-        default="test",
         help="test: generated pages; unseen-faces: the same in typefaces that training never saw; "
         "foreign: pages that other programs drew; blank: questions of test pages on blank ones, "
         "where little can be right; pairs: two pages a prompt; scans: real pages, fetched first "
@@ -417,9 +420,7 @@ def _add_eval(commands: argparse._SubParsersAction[_Parser]) -> None:
         default=200,
         help="pages, or pairs of them, to read (default: 200); foreign and scans may have fewer",
     )
-    evaluate.add_argument(
-        "--split", choices=SPLITS, default="test", help="of generated pages (default: test)"
-    )
+    evaluate.add_argument("--split", choices=SPLITS, help="of generated pages (default: test)")
     evaluate.add_argument(
         "--processes",
         type=_whole(1, 64),
@@ -449,7 +450,6 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--drafter",
         choices=HEADS,
         metavar="NAME",
-        default="glance",
         help=f"which head to train: {', '.join(HEADS)} (default: glance)",
     )
     which.add_argument(
@@ -516,6 +516,7 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         "adaptor or global-vector of vispec; hiding (of image tokens) or residual of hivis",
     )
     _add_target(train)
+    train.set_defaults(target=None)  # only a head has one, so whether it is given counts
     _add_max_pixels(train)
 
 
@@ -576,7 +577,7 @@ def _command(
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(module=name)
+    parser.set_defaults(module=name, written=())
     return parser
 
 
@@ -726,7 +727,13 @@ def _add_heads(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result as JSON")
+    _add_written(parser, "--json", "also write the result as JSON")
+
+
+def _add_written(parser: argparse.ArgumentParser, option: str, does: str) -> None:
+    """A file that is written at the end; its folder is made before anything else."""
+    parser.add_argument(option, type=Path, metavar="FILE", help=does)
+    parser.set_defaults(written=(*parser.get_default("written"), option.removeprefix("--")))
 
 
 def _whole(low: int, high: int) -> Callable[[str], int]:

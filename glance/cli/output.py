@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
+from errno import EACCES, EISDIR
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,19 @@ def _text(cell: Cell) -> str:
     if cell is None:
         return "-"
     return f"{cell:.2f}" if isinstance(cell, float) else str(cell)
+
+
+def make_room(path: Path) -> None:
+    """Make the folder of a file that is written at the end: a long run is not to fail there.
+
+    Raises:
+        OSError: the file could not be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        raise OSError(EISDIR, os.strerror(EISDIR), str(path))
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise OSError(EACCES, os.strerror(EACCES), str(path))
 
 
 def write_json(path: Path | None, value: Any) -> None:

@@ -1,4 +1,7 @@
-"""`bench --search`: the best node budget and depth of every drafter, kept for `bench`."""
+"""`bench --search`: the best node budget and depth of every drafter.
+
+Those of the shipped target and heads, in float32 on a CPU, are kept for `bench`.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,13 @@ HEADS = ("drafter", "node budget", "depth", "tau", "nodes", "tok/s")
 
 
 def run(options: Namespace, busy: float | None) -> int:
-    """Print the best setting of every drafter and keep them all in one file, written anew."""
+    """Print the best setting of every drafter; what ships keeps them in one file, written anew."""
     names = [name for name in drafter_names(options) if name in NAMES and name != PLAIN]
     if not names:
         note(f"--search needs a drafter beside {PLAIN}.")
         return 2
     note("loading the model")
-    from glance.bench_search import FOUND, SPLIT, Tried, best, search, write_found
+    from glance.bench_search import FOUND, SPLIT, Tried, best, described, search, write_found
     from glance.profiling import measure_costs
 
     target = named_target(options)
@@ -54,7 +57,7 @@ def run(options: Namespace, busy: float | None) -> int:
     show_table(HEADS, rows)
     show("nodes: verified a round; tok/s: by rounds replayed and the costs of this machine")
     about = {
-        "target": {"name": target.name, "revision": target.revision, "dtype": target.dtype_name},
+        "target": described(target),
         "split": SPLIT,
         "tasks": list(dict.fromkeys(options.tasks)),
         "n": options.n,
@@ -62,11 +65,23 @@ def run(options: Namespace, busy: float | None) -> int:
         "load": busy,
         "provenance": provenance(),
     }
-    write_found(FOUND, found, about)
-    note(f"wrote {FOUND}")
+    if _ships(target, options):
+        write_found(FOUND, found, about)
+        note(f"wrote {FOUND}")
+    else:
+        note(
+            f"not kept in {FOUND.name}, which is for the shipped target and heads in float32 on a "
+            "CPU: --json keeps it"
+        )
     everything = {name: [asdict(one) for one in own] for name, own in tried.items()}
     write_json(options.json, {**about, "tried": everything})
     return 0
+
+
+def _ships(target: Target, options: Namespace) -> bool:
+    """Whether what ran is what ships, as a CPU runs it."""
+    kind = (target.device.type, target.dtype_name)
+    return options.target == "embedded" and not options.head and kind == ("cpu", "float32")
 
 
 def _asked(target: Target, options: Namespace, split: str) -> list[tuple[Prompt, tuple[int, ...]]]:

@@ -16,6 +16,9 @@ def run(options: Namespace) -> int:
     if options.resume and not out.is_dir():
         note(f"There is nothing to resume in {out}: leave --resume away, or name the folder.")
         return 2
+    if options.what == "target" and (options.target or options.drafter):
+        note("The target is trained from nothing: leave --target and --drafter away.")
+        return 2
     if options.start and options.what == "target":
         note("Only a head can start from another one: leave --start away.")
         return 2
@@ -64,8 +67,8 @@ def run(options: Namespace) -> int:
 
         with joined():
             folders = head.train(
-                HEADS if options.all else (options.drafter,),
-                options.target,
+                HEADS if options.all else (options.drafter or "glance",),
+                options.target or "embedded",
                 out,
                 options.minutes,
                 options.resume,

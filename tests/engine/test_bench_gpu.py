@@ -9,10 +9,11 @@ from itertools import islice
 import pytest
 import torch
 
-from glance.bench_gpu.measure import TAUS, cache_bytes
+from glance.bench_gpu.measure import TAUS, Measured, Row, cache_bytes
 from glance.bench_gpu.scripted import played
 from glance.bench_gpu.shapes import FULL, SMALL
 from glance.cli.main import main
+from glance.engine.engine import Engine, EngineError
 
 
 @pytest.mark.parametrize("tau", TAUS)
@@ -50,3 +51,47 @@ def test_the_command_on_a_cpu(tmp_path, capsys):
     words = capsys.readouterr().out
     assert "its times mean nothing" in words
     assert "its times mean nothing" in (tmp_path / "new" / "bench_gpu.md").read_text()
+
+
+def test_what_does_not_fit_is_said_and_costs_no_other_shape(tmp_path, monkeypatch, capsys):
+    two, four, eight = FULL
+    written = tmp_path / "bench_gpu.json"
+
+    def measure(shape, device, _dtype, _setting):
+        assert device.type == "cuda"
+        if shape is four:
+            assert [one["shape"] for one in json.loads(written.read_text())["shapes"]] == [two.name]
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        rows = [Row("ar", 1.0, 2.0, 2.0, {}, 1.0, 0.5)]
+        return Measured(shape.name, "bfloat16", 1500, 3000.0, rows, 1.0, 8.0, [])
+
+    monkeypatch.setattr("glance.bench_gpu.measure.measure", measure)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "A GPU")
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    assert main(["bench-gpu", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    words = f"{four.name} does not fit into the memory of A GPU."
+    assert f"\n{words}\n" in said.err
+    assert [name for name in (two.name, four.name, eight.name) if f"{name}, bf" in said.out] == [
+        two.name,
+        eight.name,
+    ]
+    result = json.loads(written.read_text())
+    assert [one["shape"] for one in result["shapes"]] == [two.name, eight.name]
+    assert result["left_out"] == [words]
+    page = (tmp_path / "bench_gpu.md").read_text()
+    assert page.index(f"## {two.name}") < page.index(words) < page.index(f"## {eight.name}")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there it takes minutes, and times count")
+def test_an_engine_that_refuses_is_said(tmp_path, monkeypatch, capsys):
+    def refuse(*_given):
+        raise EngineError("The GPU engine did not work here.")
+
+    monkeypatch.setattr(Engine, "_prepared", refuse)
+    assert main(["bench-gpu", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert f"{SMALL.name} cannot be timed: The GPU engine did not work here.\n" in said
+    assert "Traceback" not in said
+    assert json.loads((tmp_path / "bench_gpu.json").read_text())["shapes"] == []

@@ -95,13 +95,10 @@ def test_what_has_no_head_is_left_out_by_all_and_refused_by_name(
     assert refusal.endswith("--head glance=FOLDER.\n")
 
 
-@pytest.mark.usefixtures("heads")
-def test_search_then_bench_all(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    found = tmp_path / "results" / "presets.json"
+@pytest.fixture
+def found(heads: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a search keeps what it found; few settings and no times, so that it is quick."""
+    found = heads.parent / "results" / "presets.json"
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
     monkeypatch.setattr("glance.bench_search.FOUND", found)
     monkeypatch.setattr("glance.bench_search.DEPTHS", (1, 2))
@@ -112,6 +109,12 @@ def test_search_then_bench_all(
 
     monkeypatch.setattr("glance.profiling.measure_costs", measured)
     monkeypatch.setattr("glance.bench.measure_costs", measured)
+    return found
+
+
+def test_search_then_bench_all(
+    found: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = ["bench", "--n", "1", "--tasks", "docvqa", "--max-tokens", "5"]
     assert main([*options, "--search"]) == 0
     table = capsys.readouterr().out.splitlines()[1:-1]
@@ -151,6 +154,32 @@ def test_search_then_bench_all(
     assert "tau of glance over that of eagle3-chain, 63 nodes at most" in said.out
     assert "the pooled ratio is 2.73" in said.out
     assert [one["budget"] for one in saved["widths"]] == [3, 63]
+
+
+def test_the_best_setting_of_a_head_is_that_heads_alone(
+    found: Path, tiny: Target, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["bench", "--n", "1", "--tasks", "docvqa", "--max-tokens", "3"]
+    options += ["--drafters", "medusa"]
+    assert main([*options, "--search"]) == 0
+    kept = found.read_text("utf-8")
+
+    other = MedusaHead(MedusaConfig(64, tiny.vocab_size, tiny.num_layers))
+    write_medusa(other, tmp_path / "other")
+    own = ["--head", f"medusa={tmp_path / 'other'}"]
+    result = tmp_path / "result.json"
+    capsys.readouterr()
+    assert main([*options, *own, "--json", str(result)]) == 0
+    assert "no best setting is known here of medusa: " in capsys.readouterr().err
+    lanes = json.loads(result.read_text("utf-8"))["drafters"]
+    assert [one["name"] for one in lanes] == ["medusa"]
+
+    assert main([*options, *own, "--search", "--json", str(result)]) == 0
+    assert "not kept in presets.json" in capsys.readouterr().err
+    assert found.read_text("utf-8") == kept
+    tried = json.loads(result.read_text("utf-8"))["tried"]["medusa"]
+    assert {one["revision"] for one in tried} == {lanes[0]["revision"]}
+    assert json.loads(kept)["presets"]["medusa"]["revision"] != lanes[0]["revision"]
 
 
 @pytest.mark.usefixtures("heads")

@@ -5,6 +5,7 @@ Run: python -m pytest tests/unit/test_bench_search.py
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,9 +13,12 @@ import torch
 from glance.bench_search import (
     BUDGETS,
     DEPTHS,
+    FOUND,
+    Found,
     PresetError,
     Tried,
     best,
+    described,
     read_found,
     search,
     write_found,
@@ -60,6 +64,7 @@ def test_a_block_drafter_is_tried_with_every_budget(tiny, asked) -> None:
     drafter = Reader(answer)
     tried = list(search(tiny, "glance", lambda _: drafter, asked[:1], lambda _: COSTS))
     assert [one.preset for one in tried] == [Preset("glance", budget) for budget in BUDGETS]
+    assert {one.revision for one in tried} == {drafter.revision}
     for one, settings in (
         (tried[2], DecodeConfig(node_budget=15, max_new_tokens=24)),
         (tried[-1], DecodeConfig(node_budget=AUTO, costs=COSTS, max_new_tokens=24)),
@@ -112,36 +117,52 @@ def test_a_growing_drafter_is_tried_at_every_depth(tiny, asked) -> None:
 
 
 def test_of_equals_the_first_is_best() -> None:
-    equal = [Tried(Preset("ngram", budget), 1.0, 1.0, 5.0) for budget in (3, AUTO)]
+    equal = [Tried(Preset("ngram", budget), "", 1.0, 1.0, 5.0) for budget in (3, AUTO)]
     assert best(equal).preset.node_budget == 3
     with pytest.raises(PresetError, match="nothing to search"):
         best([])
 
 
-def test_what_was_found_is_read_back_for_its_target_alone(tiny, tmp_path: Path) -> None:
+def test_what_was_found_is_read_back_for_what_ran_alone(tiny, tmp_path: Path) -> None:
     path = tmp_path / "results" / "presets.json"
     assert read_found(path, tiny) == {}
     presets = {"glance": Preset("glance", AUTO), "eagle3": Preset("eagle3", 31, depth=3, width=10)}
-    found = [Tried(preset, 2.0, 9.0, 70.0) for preset in presets.values()]
-    write_found(path, found, {"target": {"revision": tiny.revision}})
-    assert read_found(path, tiny) == presets
-    write_found(path, found, {"target": {"revision": "other"}})
-    assert read_found(path, tiny) == {}
+    found = [Tried(preset, "a head", 2.0, 9.0, 70.0) for preset in presets.values()]
+    write_found(path, found, {"target": described(tiny)})
+    assert read_found(path, tiny) == {
+        name: Found(preset, "a head") for name, preset in presets.items()
+    }
+    assert described(tiny)["device"] == "cpu"
+    for part, other in (("revision", "other"), ("dtype", "float32"), ("device", "cuda:0")):
+        write_found(path, found, {"target": {**described(tiny), part: other}})
+        assert read_found(path, tiny) == {}, part
 
 
 @pytest.mark.parametrize(
     "presets",
     [
         None,
-        {"glance": {"node_budget": 15}},
-        {"glance": {"node_budget": 16, "depth": None}},
-        {"glance": {"node_budget": 15, "depth": 3}},
-        {"eagle3": {"node_budget": 15, "depth": None}},
-        {"chess": {"node_budget": 15, "depth": None}},
+        {"glance": {"revision": "", "node_budget": 15}},
+        {"glance": {"node_budget": 15, "depth": None}},
+        {"glance": {"revision": "", "node_budget": 16, "depth": None}},
+        {"glance": {"revision": "", "node_budget": 15, "depth": 3}},
+        {"eagle3": {"revision": "", "node_budget": 15, "depth": None}},
+        {"chess": {"revision": "", "node_budget": 15, "depth": None}},
     ],
 )
 def test_a_damaged_file_is_one_sentence(presets, tiny, tmp_path: Path) -> None:
     path = tmp_path / "presets.json"
-    path.write_text(json.dumps({"target": {"revision": tiny.revision}, "presets": presets}))
+    path.write_text(json.dumps({"target": described(tiny), "presets": presets}))
     with pytest.raises(PresetError, match=r"damaged.*--search\.$"):
         read_found(path, tiny)
+
+
+def test_the_file_that_ships_has_every_drafter_and_names_its_head() -> None:
+    kept = json.loads(FOUND.read_text(encoding="utf-8"))["target"]
+    assert (kept["name"], kept["dtype"], kept["device"]) == ("embedded", "float32", "cpu")
+    ran = SimpleNamespace(name="embedded", revision=kept["revision"], dtype_name="float32")
+    ran.device = torch.device("cpu")
+    heads = {name: one.revision for name, one in read_found(FOUND, ran).items()}
+    assert set(heads) == set(NAMES) - {PLAIN}
+    assert heads["glance-chain"] == heads["glance"]
+    assert len(set(heads.values())) == len(heads) - 1

@@ -149,15 +149,23 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["audit", "--break", "mask", "--drafters", "ar"], "where something drafts"),
         (["bench", "--tasks", "chess"], "docvqa"),
         (["bench", "--drafters", "oracle"], "glance-chain"),
+        (["bench", "--search", "--budget", "7"], "leave --budget and --widths away"),
+        (["bench", "--search", "--widths", "7"], "leave --budget and --widths away"),
+        (["bench", "--data", "own.jsonl", "--tasks", "docvqa"], "leave --tasks away"),
         (["eval", "head"], "target"),
         (["eval", "target", "--split", "holdout"], "validation"),
         (["eval", "target", "--set", "easy"], "unseen-faces"),
         (["eval", "target", "--choose", "2"], "eval grounding only"),
+        (["eval", "target", "--data", "own.jsonl", "--set", "test"], "leave --set and --split"),
+        (["eval", "target", "--data", "own.jsonl", "--split", "test"], "leave --set and --split"),
         (["eval", "grounding", "--set", "pairs"], "leave out --set"),
         (["eval", "grounding", "--processes", "2"], "leave out --set"),
         (["eval", "grounding", "--data", "own.jsonl"], "leave out --set, --data"),
+        (["eval", "grounding", "--choose", "2", "--target", "own/er"], "give --target a folder"),
         (["train", "everything"], "head"),
         (["train", "target", "--resume", "--out", "nowhere"], "resume"),
+        (["train", "target", "--target", "embedded"], "leave --target and --drafter away"),
+        (["train", "target", "--drafter", "glance"], "leave --target and --drafter away"),
         (["train", "target", "--start", "nowhere"], "head"),
         (["train", "head", "--start", "nowhere", "--resume"], "--resume"),
         (["train", "head", "--drafter", "ngram"], "vispec"),
@@ -291,6 +299,46 @@ def test_a_trace_that_cannot_be_written_is_refused_before_a_model_loads(
     assert said == f"{path}: No such file or directory.\n"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ask", "nowhere.png", "What?", "--json"],
+        ["replay", "nowhere.jsonl", "--json"],
+        ["replay", "nowhere.jsonl", "--html"],
+        ["audit", "--json"],
+        ["bench", "--json"],
+        ["growth", "--json"],
+        ["growth", "--image"],
+        ["law", "nowhere.jsonl", "--json"],
+        ["law", "nowhere.jsonl", "--svg"],
+        ["probe", "zeroed-states", "--json"],
+        ["eval", "target", "--json"],
+        ["eval", "grounding", "--json"],
+    ],
+)
+def test_a_result_that_cannot_be_written_is_refused_before_all_else(
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("glance.targets.load.load_target", None)
+    (tmp_path / "file").write_text("")
+    said = refused(capsys, *command, str(tmp_path / "file" / "in" / "x"))
+    assert said == f"{tmp_path / 'file' / 'in'}: Not a directory.\n"
+    assert refused(capsys, *command, str(tmp_path)) == f"{tmp_path}: Is a directory.\n"
+    monkeypatch.setattr("os.access", lambda *_: False)  # as for a user who is not root
+    said = refused(capsys, *command, str(tmp_path / "x"))
+    assert said == f"{tmp_path / 'x'}: Permission denied.\n"
+
+
+def test_the_folder_of_a_result_is_made_before_all_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(capsys, "ask", "nowhere.png", "What?", "--json", str(tmp_path / "new" / "in" / "x"))
+    assert [path.name for path in tmp_path.rglob("*")] == ["new", "in"]
+
+
 @pytest.mark.usefixtures("tiny")
 def test_a_run_that_is_stopped_leaves_the_lines_it_wrote(
     picture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -339,6 +387,28 @@ def test_ask_prints_the_answer_and_keeps_the_trace(
     assert out in again
     assert "Question: What is this?" in again
     assert again.count("\nround ") == saved["lanes"][0]["rounds"]
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize(("state", "code"), [("equal", 0), ("near_tie", 0), ("mismatch", 1)])
+def test_another_answer_to_any_question_is_no_success(
+    state: str,
+    code: int,
+    picture: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bodies = iter([state, "equal"])  # of the first question and of the follow-up
+
+    def compared(*_given: object) -> dict[str, object]:
+        parted = {"equal": 1, "of": 3, "at": 1, "ids": [7, 8], "gap": 0.0, "dtype": "float32"}
+        return {"state": next(bodies), **parted}
+
+    monkeypatch.setattr("glance.ask.compare", compared)
+    options = ["--max-tokens", "3", "--then", "And that?"]
+    assert main(["ask", picture, "What?", *options]) == code
+    assert ("Different answers between" in capsys.readouterr().out) == bool(code)
+    assert list(bodies) == []
 
 
 @pytest.mark.usefixtures("tiny")

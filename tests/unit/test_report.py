@@ -46,7 +46,7 @@ def bench() -> dict[str, Any]:
     return {
         "target": {"dtype": "float32"},
         "drafters": [{"name": n, "drafter": n, **setting} for n in ("glance", "glance-chain")],
-        "settings": {"n": 12, "split": "test"},
+        "settings": {"n": 99, "split": "test", "data": None},  # n: the most that were wanted
         "load": 0.3,
         "rows": [
             one
@@ -67,13 +67,22 @@ def test_the_table_has_the_first_drafter_and_its_mean(bench: dict[str, Any]) -> 
     first, _picture, _rest = text.partition("![")
     lines = [line for line in first.splitlines() if line.startswith("|")]
     assert len(lines) == 2 + 5 + 1
-    assert "node budget 15, 12 answers a task" in text
+    assert "node budget 15, 12 answers a task, pages of the test split, on" in text
     assert "| transcribe | 12 | 4.71 | 4.50 | 1,390, 6,500 | 1.50 (1.30 to 1.70) | 1.10 |" in lines
     assert lines[-1].startswith("| mean of transcribe, docvqa, infovqa, chartqa |  | 4.00 |")
     assert len({line.count("|") for line in lines}) == 1
     assert "](docs/bench.svg)" in text
     assert "2 cores of A Processor" in text
     assert "busy" not in text
+
+
+def test_a_data_file_is_named_and_its_answers_are_counted(bench: dict[str, Any]) -> None:
+    bench["settings"].update(split=None, data="/home/someone/own.jsonl")
+    bench["rows"] = [{**one, "n": 3 if one["task"] == "caption" else 12} for one in bench["rows"]]
+    text = block(bench, "x.svg")
+    assert "node budget 15, 3 to 12 answers a task, questions of `own.jsonl`, on 2" in text
+    assert "someone" not in text
+    assert "None" not in text
 
 
 def test_all_lanes_stand_beside_the_papers_figures(bench: dict[str, Any]) -> None:
@@ -207,7 +216,7 @@ def test_the_command_writes_both_files(
     assert (tmp_path / "docs" / "bench.svg").read_text("utf-8") == draw(bench)
 
 
-@pytest.mark.parametrize("damage", ["text", "list", "field", "drafters"])
+@pytest.mark.parametrize("damage", ["text", "list", "field", "drafters", "rows"])
 def test_what_is_no_bench_changes_nothing(
     damage: str,
     bench: dict[str, Any],
@@ -221,6 +230,7 @@ def test_what_is_no_bench_changes_nothing(
     wrong = deepcopy(bench)
     if damage == "field":
         del wrong["rows"][1]["chars_per_round"]
+    wrong["rows"] = [] if damage == "rows" else wrong["rows"]
     wrong["drafters"] = [] if damage == "drafters" else wrong["drafters"]
     text = {"text": "no JSON", "list": "[1]"}.get(damage, json.dumps(wrong))
     (tmp_path / "bench.json").write_text(text)

@@ -19,18 +19,27 @@ from glance import bench, evaluate
 from glance.bench_lanes import Threads
 from glance.bench_rows import Measured
 from glance.cli.main import main
-from glance.documents.examples import Example, write_examples
+from glance.documents.examples import Example, read_examples, write_examples
 from glance.documents.sets import Item
 from glance.scores import Marked
 from glance.together import run_together
+from glance.types import PromptError
 
 LANES = ("bare", "ar", "generate", "oracle")
 TARGET = SimpleNamespace(
     name="letters",
     revision="abc",
     dtype_name="float32",
+    device="cpu",
     prompt=lambda _image, question: question,
+    check_length=lambda question, tokens: fits(question, tokens),
 )
+
+
+def fits(question: str, max_new_tokens: int) -> None:
+    assert max_new_tokens == 256
+    if question == "Too long":
+        raise PromptError("The image and the question take too many tokens.")
 
 
 def data_file(folder: Path) -> Path:
@@ -121,6 +130,47 @@ def test_two_processes_find_what_one_finds(
     for name in ("rows", "means", "mismatches", "threads"):
         assert two[name] == one[name], name
     assert together.out.count("exact %") == alone.out.count("exact %") == 1  # one speaks
+
+
+def broken(folder: Path, questions: Iterable[str]) -> list[Example]:
+    """Questions about a file that is no image."""
+    (folder / "broken.png").write_text("no picture")
+    return [Example(folder / "broken.png", asked, "a", "docvqa") for asked in questions]
+
+
+def test_an_image_that_cannot_be_read_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = read_examples(data_file(tmp_path))
+    long = Example(own[0].image, "Too long", "", "long")
+    first = [*broken(tmp_path, ["What is it"]), Example(tmp_path / "no.png", "What", "a", "own")]
+    write_examples([*first, *own, long], tmp_path / "own.jsonl")
+    run(0, 1, tmp_path)
+    said = capsys.readouterr().err
+    assert said.count("broken.png is left out: This file is not an image") == 2  # by each command
+    assert said.count("no.png is left out: There is no file") == 2
+    assert "0.png is left out: The image and the question take too many" in said
+    evaluated = json.loads((tmp_path / "eval-1.json").read_text())
+    assert evaluated["items"] == 3
+    assert len(evaluated["answers"]) == 4
+    benched = json.loads((tmp_path / "bench-1.json").read_text())
+    assert {(row["task"], row["n"]) for row in benched["rows"]} == {("docvqa", 1), ("own", 1)}
+
+
+@pytest.mark.parametrize("command", [["eval", "target"], ["bench", "--force", "--drafters", "ar"]])
+def test_a_file_without_any_readable_image_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+) -> None:
+    monkeypatch.setattr("glance.targets.load.load_target", lambda *_given, **_more: TARGET)
+    monkeypatch.setattr(bench, "run_task", run_task)
+    write_examples(broken(tmp_path, ["What", "Who"]), tmp_path / "own.jsonl")
+    assert main([*command, "--data", str(tmp_path / "own.jsonl")]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines()[-1].startswith("No ")
 
 
 def test_a_file_without_answers_cannot_be_marked(

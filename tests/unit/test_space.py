@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path, PurePosixPath
 
@@ -137,3 +138,17 @@ def test_the_commands_that_push_name_what_is_there():
     text = (ROOT / "docs" / "spaces.md").read_text(encoding="utf-8")
     assert re.search(r"hf upload \S+ \. \. --type space", text)
     assert "git lfs" in text
+
+
+def test_a_push_puts_every_binary_file_into_lfs():
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("this is no git checkout")
+    tracked = [path for path in listed.stdout.split("\0") if (ROOT / path).is_file()]
+    binary = [path for path in tracked if b"\0" in (ROOT / path).read_bytes()]
+    text = (ROOT / "docs" / "spaces.md").read_text(encoding="utf-8")
+    [patterns] = re.findall(r"^ +git lfs track (.+)$", text, re.MULTILINE)
+    named = [pattern.strip('"') for pattern in patterns.split()]
+    assert [path for path in binary if not any(PurePosixPath(path).match(p) for p in named)] == []
+    for pattern in named:  # none is left over
+        assert any(PurePosixPath(path).match(pattern) for path in tracked), pattern

@@ -51,3 +51,9 @@ def test_shares_are_put_together_in_order(monkeypatch: pytest.MonkeyPatch, items
     assert sorted(item for part in parts for item in part) == items
     monkeypatch.setattr(together, "gathered", lambda _own: parts)
     assert merged(parts[0]) == items
+
+
+def test_items_that_a_process_left_out_are_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [[3], [1, 4], [2, 5, 8]]  # the first process left out 0 and 6, the second 7
+    monkeypatch.setattr(together, "gathered", lambda _own: parts)
+    assert merged(parts[0]) == [3, 1, 2, 4, 5, 8]
