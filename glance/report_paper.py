@@ -23,7 +23,7 @@ INTRODUCTION = (
     "round, the mean over tasks."
 )
 MATCHED = (
-    f"`{OURS}` against `{THEIRS}`, both trained on the same pages, {MATCHED_NODES} nodes at most, "
+    f"`{OURS}` against `{THEIRS}`, {MATCHED_NODES} nodes at most, "
     "as in the paper's matched comparison:"
 )
 

@@ -34,21 +34,22 @@ def run(setup: Setup) -> Outcome:
     rows: list[Row] = []
     slopes: list[np.ndarray | None] = []
     for name, rounds in arms.items():
-        row: Row = {"prompts": name, "rounds": len(rounds)}
-        slope = None
-        if len(rounds) >= LEAST_ROUNDS:
-            laws, checked = sample.laws(rounds), check(law_rounds(rounds))
-            slope = np.array([law.b1 for law in laws])
-            row |= {
+        enough = len(rounds) >= LEAST_ROUNDS
+        laws, checked = sample.laws(rounds) if enough else [], check(law_rounds(rounds))
+        slope = np.array([law.b1 for law in laws]) if enough else None
+        rows.append(
+            {
+                "prompts": name,
+                "rounds": len(rounds),
                 "mean H": estimate(sample.entropy(rounds)),
                 "mean a": estimate(sample.accepted(rounds)),
-                "b0": estimate(np.array([law.b0 for law in laws])),
-                "b1": estimate(slope),
+                "b0": estimate(np.array([law.b0 for law in laws])) if enough else None,
+                "b1": None if slope is None else estimate(slope),
                 "R2 by decile": checked.r2_deciles,
                 "rho": checked.rho,
-                "the paper's conditions": "hold" if checked.holds else "fail",
+                "the paper's conditions": {True: "hold", False: "fail", None: None}[checked.holds],
             }
-        rows.append(row)
+        )
         slopes.append(slope)
     seen, unseen = slopes
     return Outcome(

@@ -296,7 +296,9 @@ def test_the_law_with_and_without_a_page(
 def test_too_few_rounds_for_a_law_settle_nothing() -> None:
     outcome = text_only_prompts.run(setup(1, 4))
     assert verdicts(outcome) == [OPEN, OPEN]
-    assert [set(row) for row in outcome.tables[0].rows] == [{"prompts", "rounds"}] * 2
+    for row in outcome.tables[0].rows:
+        assert row["rounds"] < 30
+        assert (row["b1"], row["the paper's conditions"]) == (None, None)
 
 
 # --- copying
