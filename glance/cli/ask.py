@@ -15,6 +15,7 @@ from glance.cli.target import named_target
 from glance.config import AUTO
 from glance.documents.intake import check_question, load_pages
 from glance.drafters.load import PLAIN
+from glance.drafters.presets import shape_for
 from glance.prefix_cache import PrefixCache
 from glance.replay import lanes
 from glance.trace import Line, dumps, read_trace
@@ -34,7 +35,9 @@ def run(options: Namespace) -> int:
 
         target = named_target(options)
         names = dict.fromkeys(options.drafter or ["glance", PLAIN])  # each lane once, in this order
-        drafters = [load_named(name, target, options) for name in names]
+        drafters = [
+            load_named(name, target, options, shape_for(name, options.budget)) for name in names
+        ]
         warm_up(target, drafters)
         config = decode_config(options, target, drafters, costs)
         history: list[tuple[str, str]] = []

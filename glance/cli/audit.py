@@ -16,6 +16,7 @@ from glance.cli.target import named_target
 from glance.documents.dataset import one_a_page
 from glance.documents.mix import TASKS
 from glance.drafters.load import NAMES, PLAIN
+from glance.drafters.presets import shape_for
 from glance.trace import provenance
 
 if TYPE_CHECKING:
@@ -40,7 +41,11 @@ def run(options: Namespace) -> int:
     from glance.certificate import HALF
 
     target = named_target(options)
-    loaded = {name: load_named(name, target, options) for name in named if name in NAMES}
+    loaded = {
+        name: load_named(name, target, options, shape_for(name, options.budget))
+        for name in named
+        if name in NAMES
+    }
     config = decode_config(options, target, list(loaded.values()))
     tasks, prompts, past_end = _asked(target, options.n)
     answers = reference_answers(target, prompts, config, live, past_end=past_end)

@@ -35,7 +35,7 @@ def drafter_names(options: Namespace) -> list[str]:
 
 
 def load_named(
-    name: str, target: Target, options: Namespace, shape: TreeShape | None = None
+    name: str, target: Target, options: Namespace, shape: TreeShape | None
 ) -> Drafter | None:
     """A drafter with the head that `--head` gives it, or the one that ships."""
     from glance.drafters.load import load_drafter

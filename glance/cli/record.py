@@ -7,6 +7,7 @@ from argparse import Namespace
 from glance.cli.decoding import decode_config
 from glance.cli.output import live, note
 from glance.cli.target import named_target
+from glance.drafters.presets import shape_for
 
 
 def run(options: Namespace) -> int:
@@ -18,7 +19,8 @@ def run(options: Namespace) -> int:
     from glance.record import record
 
     target = named_target(options)
-    drafter = load_drafter(options.drafter, target, options.head)
+    shape = shape_for(options.drafter, options.budget)
+    drafter = load_drafter(options.drafter, target, options.head, shape)
     assert drafter is not None  # the parser leaves plain decoding out
     warm_up(target, [drafter])
     config = decode_config(options, target, [drafter])
