@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import TextIO
 
-from glance.budget import recorded_costs
-from glance.cli.decoding import decode_config, load_named
+from glance.budget import costs_of, recorded_costs
+from glance.cli.decoding import decode_config, load_named, measured_costs
 from glance.cli.output import live, note, show, write_json
 from glance.cli.run import show_run, summary
 from glance.cli.target import named_target
@@ -25,8 +25,8 @@ def run(options: Namespace) -> int:
     """Answer every question, keep the last one's trace, print the lanes' totals of each."""
     documents = load_pages(options.image, options.page or [1], crop=options.crop)
     questions = [check_question(each) for each in (options.question, *(options.then or ()))]
-    costs = recorded_costs(read_trace(options.profile)) if options.profile else None
-    if costs is not None:
+    recorded = recorded_costs(read_trace(options.profile)) if options.profile else {}
+    if recorded:
         options.budget = AUTO
     trace = options.trace
     with trace.open("w", encoding="utf-8") if trace else nullcontext() as file:
@@ -39,7 +39,11 @@ def run(options: Namespace) -> int:
             load_named(name, target, options, shape_for(name, options.budget)) for name in names
         ]
         warm_up(target, drafters)
-        config = decode_config(options, target, drafters, costs)
+        if recorded:
+            costs = {each.name: costs_of(recorded, each.name) for each in drafters if each}
+        else:
+            costs = measured_costs(options, target, drafters)
+        config = decode_config(options, costs)
         history: list[tuple[str, str]] = []
         prefixes = PrefixCache() if len(questions) > 1 else None
         for question in questions:
@@ -52,6 +56,7 @@ def run(options: Namespace) -> int:
                 config,
                 history=history,
                 prefixes=prefixes,
+                costs=costs,
             )
             lines = _followed(stream, file if last else None)
             history.append((question, next(iter(lanes(lines).values())).text))

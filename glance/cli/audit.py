@@ -10,7 +10,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from glance.cli.decoding import decode_config, drafter_names, load_named
+from glance.cli.decoding import decode_config, drafter_names, load_named, measured_costs
 from glance.cli.output import live, note, show, write_json
 from glance.cli.target import named_target
 from glance.documents.dataset import one_a_page
@@ -46,7 +46,9 @@ def run(options: Namespace) -> int:
         for name in named
         if name in NAMES
     }
-    config = decode_config(options, target, list(loaded.values()))
+    # one config for all lanes: costs decide about speed alone, so those of one drafter will do
+    first = next(filter(None, loaded.values()), None)
+    config = decode_config(options, measured_costs(options, target, [first]))
     tasks, prompts, past_end = _asked(target, options.n)
     answers = reference_answers(target, prompts, config, live, past_end=past_end)
     drafters = [

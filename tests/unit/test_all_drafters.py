@@ -10,9 +10,11 @@ from shutil import rmtree
 import pytest
 from PIL import Image
 
+from glance.budget import CostProfile
 from glance.cli.main import main
 from glance.clock import FakeClock
 from glance.config import MOST_NODES
+from glance.drafters.base import Drafter
 from glance.drafters.grown import TreeShape
 from glance.drafters.load import NAMES, PLAIN, load_drafter
 from glance.drafters.presets import PAPER
@@ -132,6 +134,33 @@ def test_probes_and_traces_get_trees_that_are_large_enough(
     assert main(["probe", "budget", *options]) == 0
     assert main(["record", "--out", str(tmp_path), *options]) == 0
     assert shapes == [TreeShape(3, 8, kept), TreeShape(3, 8, budget)]
+
+
+@pytest.mark.usefixtures("heads")
+def test_each_lane_of_ask_has_costs_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces = [tmp_path / "run.jsonl", tmp_path / "again.jsonl"]
+    Image.new("RGB", (96, 96), "white").save(tmp_path / "page.png")
+    asked = ["ask", str(tmp_path / "page.png"), "What?", "--max-tokens", "6"]
+    for name in ("ar", "glance", "ngram"):
+        asked += ["--drafter", name]
+
+    measured: list[str] = []
+
+    def measure(_target: Target, drafter: Drafter) -> CostProfile:
+        measured.append(drafter.name)
+        return CostProfile((64,), (0, MOST_NODES), ((9.0, 30.0),), (float(len(measured)),))
+
+    monkeypatch.setattr("glance.profiling.measure_costs", measure)
+    assert main([*asked, "--budget", "auto", "--trace", str(traces[0])]) == 0
+    assert main([*asked, "--profile", str(traces[0]), "--trace", str(traces[1])]) == 0
+    assert measured == ["glance", "ngram"]
+    first, again = (read_trace(trace)[0]["settings"] for trace in traces)
+    assert first == again
+    own = first["lane_costs"]
+    assert {name: one["draft_ms"] for name, one in own.items()} == {"glance": [1.0], "ngram": [2.0]}
+    assert first["costs"] == own["glance"]
 
 
 @pytest.mark.usefixtures("heads")

@@ -160,6 +160,13 @@ def test_a_run_with_a_fixed_budget_has_no_profile(header):
         recorded_costs([header])
 
 
+@pytest.mark.parametrize("lanes", [[PROFILE.to_json()], {"glance": None}])
+def test_damaged_profiles_of_lanes_are_one_sentence(lanes):
+    settings = {"costs": PROFILE.to_json(), "lane_costs": lanes}
+    with pytest.raises(BudgetError, match=r"cost profile.*\.$"):
+        recorded_costs([{"settings": settings}])
+
+
 # --- the greedy stop ---
 
 
