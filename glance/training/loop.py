@@ -27,7 +27,6 @@ from torch import Tensor
 from glance.drafters.load import load_drafter
 from glance.heads.config import HeadError
 from glance.together import agree, gathered, is_first, processes, share, wait
-from glance.training.blocks import anchor_rows
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.curve import DRAFTING, write_curve
@@ -210,22 +209,18 @@ class HeadTraining:
         self._note(stage, stage.rate, found[0])
 
     def step(self, answers: Answers, rate: float) -> float:
-        """One update from the same pages however many processes share them; the loss."""
+        """One update from the same pages however many processes share them; the loss.
+
+        Raises:
+            HeadError: no page has an answer of more than a token; all processes say so.
+        """
         count = max(PAGES_A_STEP, processes())
-        numbers = self._draw.choices(list(self.corpus.pages), k=count)
+        numbers = self._draw.choices(self.corpus.teaching(answers), k=count)
         seeds = [self._draw.getrandbits(48) for _ in numbers]
-        drawn = [
-            (self.corpus.load(answers, number), seed)
+        own = [
+            (self.corpus.load(answers, number).tapped(self.taps), seed)
             for number, seed in share(list(zip(numbers, seeds, strict=True)))
         ]
-        own = [
-            (record.tapped(self.taps), seed)
-            for record, seed in drawn
-            if len(anchor_rows(record.answer, record.segments))
-        ]
-        if not own:
-            raise HeadError(f"{self.target.name} answers with single tokens: nothing to learn.")
-        total = sum(gathered(len(own)))
         losses: list[float] = []
 
         def parts() -> Iterator[Tensor]:
@@ -236,8 +231,8 @@ class HeadTraining:
                 self.recipe.generator.manual_seed(own[at][1])
                 with torch.autocast(self.target.device.type, dtype=torch.bfloat16):
                     loss = self.recipe.loss(records, answers)
-                losses.append(loss.item() * len(records) / total)
-                yield loss * (len(records) * processes() / total)
+                losses.append(loss.item() * len(records) / count)
+                yield loss * (len(records) * processes() / count)
 
         self.optimizer.step(parts(), [rate])
         return sum(sum(one) for one in gathered(losses))

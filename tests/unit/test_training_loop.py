@@ -6,6 +6,7 @@ Run: python -m pytest tests/unit/test_training_loop.py
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import huggingface_hub
@@ -27,7 +28,7 @@ from glance.training.blocks import Gaze
 from glance.training.capture import answer_page, save_record
 from glance.training.card import card
 from glance.training.corpus import Corpus, record_path
-from glance.training.loop import HeadTraining
+from glance.training.loop import HeadTraining, Stage
 from glance.training.plateau import LEVELS, Plateau
 from glance.training.recipe import Recipe
 from glance.training.recipe_glance import block_taps
@@ -173,6 +174,17 @@ def test_a_run_writes_a_head_with_card_and_curve(
         assert words in text
     raw = json.loads((folder / "config.json").read_text())
     assert raw["target_revision"] == "tiny"
+
+
+def test_a_card_says_where_answers_were_learned_twice(
+    target: Target, corpus: Corpus, tmp_path: Path
+) -> None:
+    short = replace(corpus, uncut={0})
+    run = training(target, short, tmp_path, "vispec")
+    run.progress.stages = [Stage(answers, 0.0) for answers in run.recipe.stages]
+    text = card(run, "python -m glance train head --drafter vispec")
+    more = 3 * TOKENS + TOKENS - 5
+    assert f"| answer tokens | {more}, where others have {3 * TOKENS}, as answers" in text
 
 
 @pytest.mark.parametrize(
