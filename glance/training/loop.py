@@ -84,8 +84,7 @@ class HeadTraining:
     """One run: a recipe's head, its optimizer and its records; the same in all processes.
 
     Raises:
-        HeadError: no checkpoint to resume or one of another target or corpus, or no head to start
-            from or one of other shapes.
+        HeadError: no checkpoint to resume, or one of another target or corpus.
     """
 
     def __init__(
@@ -94,14 +93,13 @@ class HeadTraining:
         corpus: Corpus,
         folder: Path,
         resume: bool = False,
-        start: Path | None = None,  # folder of a finished head to go on from
-        start_name: str = "",  # what people call it, where that is not the folder
+        start: str = "",  # what people call the finished head that the recipe was given
     ) -> None:
         self.recipe = recipe
         self.corpus = corpus
         self.folder = folder
         self.target = recipe.target
-        self.taps = recipe.taps(self.target)
+        self.taps = recipe.taps(self.target, recipe.head)
         self.progress = Progress(
             self.target.revision, corpus.tokens("greedy"), without=recipe.without
         )
@@ -111,7 +109,7 @@ class HeadTraining:
         if resume:
             self._load()
         elif start:
-            self._start_from(start, start_name or str(start))
+            self.progress.start, self.progress.start_revision = start, recipe.head.revision()
         self._clock_began = time.monotonic() - self.progress.seconds
         self._draw = random.Random(SEED + self.progress.steps)
 
@@ -320,21 +318,6 @@ class HeadTraining:
         for name, buffer in self._buffers().items():
             buffer.copy_(tensors[name])
         self._restore(tensors)
-
-    def _start_from(self, start: Path, name: str) -> None:
-        head, given = self.recipe.head, self.recipe.read(start)
-        shapes, found = (
-            {name: tensor.shape for name, tensor in each.state_dict().items()}
-            for each in (head, given)
-        )
-        differ = [name for name in sorted(shapes | found) if shapes.get(name) != found.get(name)]
-        if differ:
-            raise HeadError(
-                f"A head for {self.target.name} cannot start from {name}: "
-                f"{', '.join(differ[:3])} would have another shape."
-            )
-        head.load_state_dict(given.state_dict())
-        self.progress.start, self.progress.start_revision = name, head.revision()
 
     def _buffers(self) -> dict[str, Tensor]:
         return dict(self.recipe.head.named_buffers())

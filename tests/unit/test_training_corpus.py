@@ -92,12 +92,9 @@ class Run:
 
     given: list[tuple[str, bool, float]]
 
-    def __init__(
-        self, recipe, _corpus, folder: Path, resume: bool, start: Path | None, start_name: str
-    ) -> None:
+    def __init__(self, recipe, _corpus, folder: Path, resume: bool, start: str) -> None:
         self.recipe, self.folder, self.resume = recipe, folder, resume
-        assert start is None
-        assert not start_name
+        assert not start
         self.progress = Progress("tiny", 1, stages=[Stage("greedy", 0.0)])
 
     def run(self, seconds: float) -> Path:
