@@ -100,18 +100,28 @@ def load_runner(host: Host | None = None, gpu_is_lent: bool = False) -> Runner:
         run_id: str,
         talk: Talk | None = None,
     ) -> Iterator[Line]:
-        drafting = next((name for name in settings.lanes if name != PLAIN), PLAIN)
+        auto = settings.node_budget == AUTO
+        drafting = [name for name in settings.lanes if name != PLAIN] or [PLAIN]
+        own = {name: costs(name) for name in drafting} if auto else {}
         config = DecodeConfig(
             node_budget=settings.node_budget,
             max_new_tokens=settings.max_tokens,
             temperature=settings.temperature,
             seed=settings.seed,
-            costs=costs(drafting) if settings.node_budget == AUTO else None,
+            costs=next(iter(own.values()), None),
         )
         lanes = [drafter(name) for name in settings.lanes]
         history, prefixes = (talk.turns, talk.prefixes) if talk else ((), None)
         yield from ask(
-            target, lanes, documents, question, config, run_id, history, prefixes=prefixes
+            target,
+            lanes,
+            documents,
+            question,
+            config,
+            run_id,
+            history,
+            prefixes=prefixes,
+            costs=own,
         )
 
     for name in LANES:

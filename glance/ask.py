@@ -5,7 +5,8 @@ The command line and the page both draw from this stream. Closing it cancels the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -13,6 +14,7 @@ from uuid import uuid4
 
 from PIL import Image
 
+from glance.budget import CostProfile
 from glance.compare import compare
 from glance.config import DecodeConfig
 from glance.decode import Decoder
@@ -45,6 +47,7 @@ def ask(
     history: Sequence[tuple[str, str]] = (),  # earlier questions and answers about the document
     sample: dict[str, Any] | None = None,  # for the header, where the page was generated
     prefixes: PrefixCache | None = None,  # the conversation's; holds this question's rows then
+    costs: Mapping[str, CostProfile] | None = None,  # by drafter, where not all have `config`'s
 ) -> Iterator[Line]:
     """The whole trace of a question: header, notices, the lanes, compare, grounding.
 
@@ -64,7 +67,8 @@ def ask(
     images = [each.image for each in documents]
     prompt = target.prompt(images, check_question(question), history)
     _check_length(target, prompt, config, history)
-    decoders = [Decoder(target, drafter, config) for drafter in drafters]
+    costs = costs or {}
+    decoders = [Decoder(target, drafter, _own(config, drafter, costs)) for drafter in drafters]
     numbers = count()
 
     def line_of(kind: str, body: dict[str, Any]) -> Line:
@@ -91,6 +95,13 @@ def ask(
     # another text, and at temperature 0 they gave the same, or compare said otherwise
     shown = next((decoder for decoder in decoders if decoder.drafter), decoders[0])
     yield line_of("grounding", _grounded(target, documents, prompt, history, recorded[shown.name]))
+
+
+def _own(
+    config: DecodeConfig, drafter: Drafter | None, costs: Mapping[str, CostProfile]
+) -> DecodeConfig:
+    own = costs.get(drafter.name) if drafter else None
+    return replace(config, costs=own) if own else config
 
 
 def _check_length(
@@ -168,6 +179,11 @@ def _header(
     sample: dict[str, Any] | None,
 ) -> dict[str, Any]:
     drafter = next((decoder.drafter for decoder in decoders if decoder.drafter), None)
+    costs = {
+        decoder.name: decoder.config.costs.to_json()
+        for decoder in decoders
+        if decoder.drafter and decoder.config.costs
+    }
     return {
         "schema": SCHEMA,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -195,6 +211,7 @@ def _header(
             "stop_ids": list(config.stop_ids),
             "copy_mode": "gain",
             "costs": config.costs.to_json() if config.costs else None,
+            **({"lane_costs": costs} if len(costs) > 1 else {}),
         },
         "prompt": {
             "question": prompt.question,

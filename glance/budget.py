@@ -9,7 +9,7 @@ with the most expected tokens a millisecond is the one to verify (CaDDTree, arXi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -159,17 +159,26 @@ def fit_convex(sizes: Sequence[int], ms: Sequence[float] | np.ndarray) -> np.nda
     return rise + (y - rise).mean()
 
 
-def recorded_costs(lines: Sequence[Line]) -> CostProfile:
-    """The cost profile in the header of a trace.
+def recorded_costs(lines: Sequence[Line]) -> dict[str, CostProfile]:
+    """The cost profiles in the header of a trace, by lane; "" where all lanes had the same.
 
     Raises:
-        BudgetError: the run had a fixed node budget, or its profile is damaged.
+        BudgetError: the run had a fixed node budget, or a profile is damaged.
     """
-    settings = lines[0].get("settings")
-    costs = settings.get("costs") if isinstance(settings, dict) else None
+    found = lines[0].get("settings")
+    settings = found if isinstance(found, dict) else {}
+    costs = settings.get("costs")
     if costs is None:
         raise BudgetError("The trace has no cost profile: its run did not use --budget auto.")
-    return CostProfile.from_json(costs)
+    own = settings.get("lane_costs") or {"": costs}
+    if not isinstance(own, dict):
+        raise BudgetError("The cost profiles are damaged: they name no lanes.")
+    return {lane: CostProfile.from_json(one) for lane, one in own.items()}
+
+
+def costs_of(recorded: Mapping[str, CostProfile], lane: str) -> CostProfile:
+    """What `recorded_costs` has of a lane; of the first lane where it did not run."""
+    return recorded.get(lane) or next(iter(recorded.values()))
 
 
 def used_words(settings: dict[str, Any], lane: RecordedLane) -> str | None:

@@ -34,7 +34,8 @@ only for a question about two.
 `data:` URL in base64.
 
 `settings.costs` is the cost profile behind a `node_budget` of "auto", so that the run can be had
-again, and null for a fixed one.
+again, and null for a fixed one. Where several lanes draft, it is that of the first, and
+`settings.lane_costs` has the profile of each by name; in older traces all lanes had the first's.
 
 A token's `gain` is log p(token | page) - log p(token | blank page), in nats; `box` is the image
 patch that `head` looks at most for it, `share` how much of the attention goes there. These two and

@@ -61,18 +61,19 @@ def candidates(
     node_budget: int,
     round_ms: Sequence[float] | None = None,  # [node_budget + 1] of a round with so many nodes
 ) -> CandidateTree:
-    """The tree that a round verifies; with costs, one no larger than pays, but for a chain.
+    """The tree that a round verifies; with costs, one no larger than pays.
 
     Raises:
         DrafterError: the drafter grew what is no tree of this root.
     """
-    if isinstance(drafted, CandidateTree):
+    if isinstance(drafted, DraftBlock) and not drafted.chain:
+        return build(root, offsets, node_budget, round_ms)
+    if isinstance(drafted, DraftBlock):
+        tree = build_chain(root, offsets, node_budget)
+    else:
         tree = cut(drafted, node_budget)
         check_tree(tree, root, node_budget)
-        return cut(tree, paying_nodes(tree, round_ms)) if round_ms else tree
-    if drafted.chain:
-        return build_chain(root, offsets, node_budget)
-    return build(root, offsets, node_budget, round_ms)
+    return cut(tree, paying_nodes(tree, round_ms)) if round_ms else tree
 
 
 def build(

@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import TextIO
 
-from glance.budget import recorded_costs
-from glance.cli.decoding import decode_config, load_named
+from glance.budget import costs_of, recorded_costs
+from glance.cli.decoding import decode_config, load_named, measured_costs
 from glance.cli.output import live, note, show, write_json
 from glance.cli.run import show_run, summary
 from glance.cli.target import named_target
 from glance.config import AUTO
 from glance.documents.intake import check_question, load_pages
 from glance.drafters.load import PLAIN
+from glance.drafters.presets import shape_for
 from glance.prefix_cache import PrefixCache
 from glance.replay import lanes
 from glance.trace import Line, dumps, read_trace
@@ -27,8 +28,8 @@ def run(options: Namespace) -> int:
     """
     documents = load_pages(options.image, options.page or [1], crop=options.crop)
     questions = [check_question(each) for each in (options.question, *(options.then or ()))]
-    costs = recorded_costs(read_trace(options.profile)) if options.profile else None
-    if costs is not None:
+    recorded = recorded_costs(read_trace(options.profile)) if options.profile else {}
+    if recorded:
         options.budget = AUTO
     trace = options.trace
     with trace.open("w", encoding="utf-8") if trace else nullcontext() as file:
@@ -37,9 +38,15 @@ def run(options: Namespace) -> int:
 
         target = named_target(options)
         names = dict.fromkeys(options.drafter or ["glance", PLAIN])  # each lane once, in this order
-        drafters = [load_named(name, target, options) for name in names]
+        drafters = [
+            load_named(name, target, options, shape_for(name, options.budget)) for name in names
+        ]
         warm_up(target, drafters)
-        config = decode_config(options, target, drafters, costs)
+        if recorded:
+            costs = {each.name: costs_of(recorded, each.name) for each in drafters if each}
+        else:
+            costs = measured_costs(options, target, drafters)
+        config = decode_config(options, costs)
         history: list[tuple[str, str]] = []
         differs = False
         prefixes = PrefixCache() if len(questions) > 1 else None
@@ -53,6 +60,7 @@ def run(options: Namespace) -> int:
                 config,
                 history=history,
                 prefixes=prefixes,
+                costs=costs,
             )
             lines = _followed(stream, file if last else None)
             compared = [line["state"] for line in lines if line["kind"] == "compare"]

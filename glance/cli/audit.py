@@ -10,12 +10,13 @@ from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from glance.cli.decoding import decode_config, drafter_names, load_named
+from glance.cli.decoding import decode_config, drafter_names, load_named, measured_costs
 from glance.cli.output import live, note, show, write_json
 from glance.cli.target import named_target
 from glance.documents.dataset import one_a_page
 from glance.documents.mix import TASKS
 from glance.drafters.load import NAMES, PLAIN
+from glance.drafters.presets import shape_for
 from glance.trace import provenance
 
 if TYPE_CHECKING:
@@ -40,8 +41,14 @@ def run(options: Namespace) -> int:
     from glance.certificate import HALF
 
     target = named_target(options)
-    loaded = {name: load_named(name, target, options) for name in named if name in NAMES}
-    config = decode_config(options, target, list(loaded.values()))
+    loaded = {
+        name: load_named(name, target, options, shape_for(name, options.budget))
+        for name in named
+        if name in NAMES
+    }
+    # one config for all lanes: costs decide about speed alone, so those of one drafter will do
+    first = next(filter(None, loaded.values()), None)
+    config = decode_config(options, measured_costs(options, target, [first]))
     tasks, prompts, past_end = _asked(target, options.n)
     answers = reference_answers(target, prompts, config, live, past_end=past_end)
     drafters = [

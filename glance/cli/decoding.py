@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from glance.budget import CostProfile
@@ -35,7 +35,7 @@ def drafter_names(options: Namespace) -> list[str]:
 
 
 def load_named(
-    name: str, target: Target, options: Namespace, shape: TreeShape | None = None
+    name: str, target: Target, options: Namespace, shape: TreeShape | None
 ) -> Drafter | None:
     """A drafter with the head that `--head` gives it, or the one that ships."""
     from glance.drafters.load import load_drafter
@@ -43,25 +43,30 @@ def load_named(
     return load_drafter(name, target, options.head.get(head_of(name)), shape)
 
 
-def decode_config(
-    options: Namespace,
-    target: Target,
-    drafters: Sequence[Drafter | None],
-    costs: CostProfile | None = None,  # measured anew unless given
-) -> DecodeConfig:
-    """What the options of decoding say; the drafter whose cost counts is the first."""
-    budget, first = options.budget, next(filter(None, drafters), None)
-    if budget == AUTO and first is None:
-        budget, costs = DEFAULTS.node_budget, None  # plain decoding has no use for any
-    if budget == AUTO and costs is None:
-        from glance.profiling import measure_costs
+def measured_costs(
+    options: Namespace, target: Target, drafters: Iterable[Drafter | None]
+) -> dict[str, CostProfile]:
+    """What the rounds of each drafter cost here; nothing unless the node budget is automatic."""
+    from glance.profiling import measure_costs
 
-        note("measuring what drafting and verifying cost here")
-        costs = measure_costs(target, first)
+    drafting = [drafter for drafter in drafters if drafter]
+    if options.budget != AUTO or not drafting:
+        return {}
+    note("measuring what drafting and verifying cost here")
+    return {drafter.name: measure_costs(target, drafter) for drafter in drafting}
+
+
+def decode_config(options: Namespace, costs: Mapping[str, CostProfile]) -> DecodeConfig:
+    """What the options of decoding say; `costs`, if there are any, are those of the first drafter.
+
+    Without costs there is no drafter, so an automatic node budget has nothing to choose.
+    """
+    first = next(iter(costs.values()), None)
+    without = DEFAULTS.node_budget if options.budget == AUTO else options.budget
     return DecodeConfig(
-        node_budget=budget,
+        node_budget=AUTO if first else without,
         max_new_tokens=options.max_tokens,
         temperature=options.temperature,
         seed=options.seed,
-        costs=costs,
+        costs=first,
     )

@@ -467,9 +467,9 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--start",
         type=Path,
         metavar="FOLDER",
-        help="for a head: the finished head to train on from, which may have been made for another "
-        "target; or OWNER/NAME of one on the Hugging Face hub, with HF_HUB_OFFLINE=0 set (default: "
-        "none, that is random weights)",
+        help="for a head: the finished head to train on from, which keeps its shape and may have "
+        "been made for another target of the same width and vocabulary; or OWNER/NAME of one on "
+        "the Hugging Face hub, with HF_HUB_OFFLINE=0 set (default: none, that is random weights)",
     )
     train.add_argument(
         "--device",

@@ -10,6 +10,8 @@ from typing import Any
 
 from glance.cli.output import Cell, live, note, show, show_table, write_json
 from glance.cli.target import named_target
+from glance.config import MOST_NODES
+from glance.drafters.presets import shape_for
 from glance.probes.outcome import Estimate, Table
 from glance.trace import provenance
 
@@ -38,11 +40,13 @@ def run(options: Namespace) -> int:
     from glance.probes.resampled import DRAWS
 
     target = named_target(options)
-    drafter = load_drafter(options.drafter, target, options.head)
+    # some probes cut trees at other budgets too
+    shape = shape_for(options.drafter, max(options.budget, MOST_NODES))
+    drafter = load_drafter(options.drafter, target, options.head, shape)
     assert drafter is not None  # the parser leaves plain decoding out
     retrained = None
     if options.retrained:
-        retrained = load_drafter(options.drafter, target, options.retrained)
+        retrained = load_drafter(options.drafter, target, options.retrained, shape)
     tasks = tuple(dict.fromkeys(options.tasks))
     outcome = probe.run(
         Setup(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from glance.cli.decoding import decode_config
+from glance.cli.decoding import decode_config, measured_costs
 from glance.cli.output import live, note
 from glance.cli.target import named_target
+from glance.drafters.presets import shape_for
 
 
 def run(options: Namespace) -> int:
@@ -18,10 +19,11 @@ def run(options: Namespace) -> int:
     from glance.record import record
 
     target = named_target(options)
-    drafter = load_drafter(options.drafter, target, options.head)
+    shape = shape_for(options.drafter, options.budget)
+    drafter = load_drafter(options.drafter, target, options.head, shape)
     assert drafter is not None  # the parser leaves plain decoding out
     warm_up(target, [drafter])
-    config = decode_config(options, target, [drafter])
+    config = decode_config(options, measured_costs(options, target, [drafter]))
     tasks = list(dict.fromkeys(options.tasks))
     total = len(tasks) * options.n
     paths = record(target, drafter, tasks, options.n, options.out, config)

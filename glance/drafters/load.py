@@ -52,7 +52,8 @@ def load_drafter(
         target: the model that it drafts for.
         head: folder of the head's weights, or OWNER/NAME on the Hugging Face hub; the shipped
             one by default.
-        shape: for drafters that grow a tree by passes; the paper's by default.
+        shape: for drafters that grow a tree by passes; by default the paper's, with as many nodes
+            as an automatic budget may choose.
 
     Raises:
         ValueError: no such drafter, no head for it, or its weights do not fit the target.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from glance.config import AUTO, MOST_NODES
 from glance.drafters.grown import TreeShape
 
 if TYPE_CHECKING:
@@ -44,9 +45,16 @@ PAPER = {
 
 
 def paper_shape(name: str) -> TreeShape:
-    """How a drafter that grows its tree by passes does so in its paper."""
-    preset = PAPER[name]
-    assert isinstance(preset.node_budget, int)
-    shape = preset.shape(preset.node_budget)
+    """Depth and width of a drafter that grows its tree by passes, as in its paper.
+
+    Of the tree as much is kept as an automatic budget may choose: the decoder cuts it at its own.
+    """
+    shape = shape_for(name, AUTO)
     assert shape is not None, f"{name} grows no tree by passes"
     return shape
+
+
+def shape_for(name: str, budget: NodeBudget) -> TreeShape | None:
+    """As `paper_shape`, but with all that a budget verifies; None where no tree is grown so."""
+    nodes = MOST_NODES if isinstance(budget, str) else budget
+    return PAPER[name].shape(nodes) if name in PAPER else None

@@ -90,14 +90,24 @@ class Record:
 
     def longest(self) -> int:
         """The segment with the longest answer."""
-        return int(torch.bincount(self.segments[self.answer]).argmax())
+        return longest_answer(self.answer, self.segments)
 
     def without_end(self, tokens: int) -> Record:
         """The record with the last `tokens` of its longest answer marked as no answer."""
-        rows = (self.answer & (self.segments == self.longest())).nonzero()[:, 0]
-        answer = self.answer.clone()
-        answer[rows[len(rows) - tokens :]] = False
-        return replace(self, answer=answer)
+        return replace(self, answer=without_end(self.answer, self.segments, tokens))
+
+
+def longest_answer(answer: Tensor, segments: Tensor) -> int:
+    """See `Record.longest`, of which these are parts."""
+    return int(torch.bincount(segments[answer]).argmax())
+
+
+def without_end(answer: Tensor, segments: Tensor, tokens: int) -> Tensor:
+    """What is still an answer in `Record.without_end`: [S] bool."""
+    rows = (answer & (segments == longest_answer(answer, segments))).nonzero()[:, 0]
+    left = answer.clone()
+    left[rows[len(rows) - tokens :]] = False
+    return left
 
 
 TENSORS = ("ids", "positions", "segments", "answer", "rotary", "features", "cells")

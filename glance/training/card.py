@@ -20,6 +20,10 @@ def card(run: HeadTraining, command: str) -> str:
     parameters = sum(p.numel() for p in recipe.head.parameters())
     taps = ", ".join("input" if tap == INPUT else str(tap) for tap in run.taps)
     tokens = " + ".join(f"{corpus.tokens(a):,} {SAID[a]}" for a in recipe.stages)
+    total, greedy = sum(corpus.tokens(a) for a in recipe.stages), corpus.tokens("greedy")
+    others = "as many as for any other head here"
+    if total > greedy:
+        others = f"where others have {greedy:,}, as answers too short to divide are learned twice"
     start = "random weights"
     if progress.start:
         given = Path(progress.start)
@@ -45,7 +49,7 @@ Weights of the drafter `{recipe.name}` for the target with weights `{progress.ta
 | learns from target layers | {taps} |
 | started from | {start} |
 | corpus | {len(corpus.pages):,} {kind}, the target's own answers |
-| answer tokens | {corpus.tokens("greedy"):,}, as many as for any other head here: {tokens} |
+| answer tokens | {total:,}, {others}: {tokens} |
 {left_out}| step | {PAGES_A_STEP} pages, {recipe.a_page} of each |
 | optimizer | Muon for the layers' matrices, AdamW for the rest |
 | time | {progress.seconds / 60:.0f} min; the answers took {corpus.seconds / 60:.0f} min before |

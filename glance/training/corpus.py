@@ -41,6 +41,7 @@ from glance.training.capture import (
     load_record,
     sample_page,
     save_record,
+    without_end,
 )
 from glance.training.say import say
 from glance.types import INPUT
@@ -51,7 +52,8 @@ VALIDATION_PAGES = 8
 REPORT_EVERY = 15.0  # seconds
 
 #: Which answers: all of them greedy; a sampled one a page; of the greedy ones as many tokens as
-#: make the same total with the sampled ones, page by page.
+#: make the same total with the sampled ones, page by page, but all of a page where no draft could
+#: begin in what that leaves, as with one short question.
 Answers = Literal["greedy", "sampled", "rest"]
 #: Gives a record of a page its taps, which are not on disk; the number is that of the question in
 #: segment 1, from 0 on.
@@ -70,6 +72,7 @@ class Corpus:
     counts: dict[int, int]  # how often the answers have each token
     seconds: float  # spent on the answers
     sampled: dict[int, int] = field(default_factory=dict)  # tokens of each page's sampled answer
+    uncut: set[int] = field(default_factory=set)  # pages with all greedy tokens among the rest
     source: Source = page
     apart: bool = False  # records are learned from one at a time, as those of large targets must
     online: Online | None = None  # the records here have no taps: every load takes them anew
@@ -77,7 +80,21 @@ class Corpus:
     def tokens(self, answers: Answers) -> int:
         """Answer tokens of all pages."""
         whole, drawn = sum(self.pages.values()), sum(self.sampled.values())
-        return {"greedy": whole, "sampled": drawn, "rest": whole - drawn}[answers]
+        rest = whole - drawn + sum(self.sampled[number] for number in self.uncut)
+        return {"greedy": whole, "sampled": drawn, "rest": rest}[answers]
+
+    def teaching(self, answers: Answers) -> list[int]:
+        """The training pages that have a token which a draft can begin from.
+
+        Raises:
+            HeadError: there is none.
+        """
+        if answers != "sampled":
+            return list(self.pages)
+        pages = [number for number in self.pages if self.sampled[number] > 1]
+        if not pages:
+            raise HeadError("All sampled answers are single tokens: nothing to learn.")
+        return pages
 
     def load(self, answers: Answers, number: int) -> Record:
         """A training page's record.
@@ -87,7 +104,9 @@ class Corpus:
         """
         split = "sampled" if answers == "sampled" else "train"
         record = self._read(split, number)
-        return record.without_end(self.sampled[number]) if answers == "rest" else record
+        if answers != "rest" or number in self.uncut:
+            return record
+        return record.without_end(self.sampled[number])
 
     def validation(self) -> list[Record]:
         """The records that no head learns from; this process's share of them."""
@@ -115,6 +134,11 @@ class Corpus:
         self.sampled = {
             number: len(load_answers(record_path(self.folder, "sampled", number)))
             for number in self.pages
+        }
+        self.uncut = {
+            number
+            for number, drawn in self.sampled.items()
+            if not _teaches(record_path(self.folder, "train", number), less=drawn)
         }
 
     def _read(self, split: str, number: int) -> Record:
@@ -206,10 +230,11 @@ def close(path: Path, seconds: float) -> None:
     partial_file.replace(path)
 
 
-def _teaches(path: Path) -> bool:
-    """Whether a record has a token that a draft can begin from."""
+def _teaches(path: Path, less: int = 0) -> bool:
+    """Whether a record has a token that a draft can begin from, without so many at the end."""
     with safe_open(path, framework="pt") as file:
-        return len(anchor_rows(file.get_tensor("answer"), file.get_tensor("segments"))) > 0
+        answer, segments = file.get_tensor("answer"), file.get_tensor("segments")
+    return len(anchor_rows(without_end(answer, segments, less), segments)) > 0
 
 
 def record_path(folder: Path, split: str, number: int) -> Path:

@@ -59,7 +59,8 @@ def train(
             some may have none yet, and one that validation was flat for stays as it is.
         device: a torch device, or "auto" for a GPU when there is one.
         start: folder of a finished head to go on from, or OWNER/NAME of one on the hub, whatever
-            target it was made for; a resumed run has its own weights and leaves this alone.
+            target it was made for, if width and vocabulary are the same; its shape and the layers
+            that it reads stay. A resumed run has its own weights and leaves this alone.
         data: JSONL file of questions (`glance.documents.examples`) in place of generated pages.
         online: with data: keep no taps on disk, the target gives them at every step.
         max_pixels: with data: images are scaled down to so many.
@@ -70,7 +71,7 @@ def train(
 
     Raises:
         HeadError: another drafter or part, no checkpoint to resume or one made for another target,
-            no head to start from or one of other shapes, too little time, or several processes
+            no head to start from or one that does not fit, too little time, or several processes
             without a data file.
         DataError: the data file cannot be used.
     """
@@ -96,11 +97,17 @@ def train(
     # a target that people brought is as large as the card: half of it is enough to learn from
     dtype = torch.bfloat16 if asked and device == "cuda" else torch.float32
     loaded = load_target(target, dtype, own_device(device), max_pixels=max_pixels)
+    given = {}  # before the answers: it decides which layers' outputs are kept with them
+    for name in drafters:
+        own = out / name / "head"
+        folder = own if resume and name in begun and own.is_dir() else begin
+        if folder:
+            given[name] = RECIPES[name].given(loaded, folder, without)
     began = time.monotonic()
     sampled = any("sampled" in RECIPES[name].stages for name in drafters)
     if asked:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // processes()))
-        taps = sorted({tap for name in drafters for tap in RECIPES[name].taps(loaded)})
+        taps = all_taps(loaded, given, drafters)
         corpus = gather_data(
             loaded,
             asked,
@@ -113,7 +120,7 @@ def train(
         )
     else:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))  # one core answers pages
-        corpus = gather(loaded, target, out, all_taps(loaded), 60 * minutes * ANSWERING)
+        corpus = gather(loaded, target, out, all_taps(loaded, given), 60 * minutes * ANSWERING)
     if is_first():
         say(f"{len(corpus.pages)} pages, {corpus.tokens('greedy')} answer tokens for every head")
     (left,) = agree(60 * minutes - (time.monotonic() - began))
@@ -133,11 +140,10 @@ def train(
         for number, name in enumerate(drafters):
             torch.manual_seed(SEED)
             run = HeadTraining(
-                RECIPES[name](loaded, corpus, without),
+                RECIPES[name](loaded, corpus, without, given.get(name)),
                 corpus,
                 out / name,
                 resume and name in begun,
-                begin,
                 str(start or ""),
             )
             folder = run.run(left / (len(drafters) - number))

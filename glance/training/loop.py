@@ -27,7 +27,6 @@ from torch import Tensor
 from glance.drafters.load import load_drafter
 from glance.heads.config import HeadError
 from glance.together import agree, gathered, is_first, processes, share, wait
-from glance.training.blocks import anchor_rows
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.curve import DRAFTING, write_curve
@@ -85,8 +84,7 @@ class HeadTraining:
     """One run: a recipe's head, its optimizer and its records; the same in all processes.
 
     Raises:
-        HeadError: no checkpoint to resume or one of another target or corpus, or no head to start
-            from or one of other shapes.
+        HeadError: no checkpoint to resume, or one of another target or corpus.
     """
 
     def __init__(
@@ -95,14 +93,13 @@ class HeadTraining:
         corpus: Corpus,
         folder: Path,
         resume: bool = False,
-        start: Path | None = None,  # folder of a finished head to go on from
-        start_name: str = "",  # what people call it, where that is not the folder
+        start: str = "",  # what people call the finished head that the recipe was given
     ) -> None:
         self.recipe = recipe
         self.corpus = corpus
         self.folder = folder
         self.target = recipe.target
-        self.taps = recipe.taps(self.target)
+        self.taps = recipe.taps(self.target, recipe.head)
         self.progress = Progress(
             self.target.revision, corpus.tokens("greedy"), without=recipe.without
         )
@@ -112,7 +109,7 @@ class HeadTraining:
         if resume:
             self._load()
         elif start:
-            self._start_from(start, start_name or str(start))
+            self.progress.start, self.progress.start_revision = start, recipe.head.revision()
         self._clock_began = time.monotonic() - self.progress.seconds
         self._draw = random.Random(SEED + self.progress.steps)
 
@@ -210,22 +207,18 @@ class HeadTraining:
         self._note(stage, stage.rate, found[0])
 
     def step(self, answers: Answers, rate: float) -> float:
-        """One update from the same pages however many processes share them; the loss."""
+        """One update from the same pages however many processes share them; the loss.
+
+        Raises:
+            HeadError: no page has an answer of more than a token; all processes say so.
+        """
         count = max(PAGES_A_STEP, processes())
-        numbers = self._draw.choices(list(self.corpus.pages), k=count)
+        numbers = self._draw.choices(self.corpus.teaching(answers), k=count)
         seeds = [self._draw.getrandbits(48) for _ in numbers]
-        drawn = [
-            (self.corpus.load(answers, number), seed)
+        own = [
+            (self.corpus.load(answers, number).tapped(self.taps), seed)
             for number, seed in share(list(zip(numbers, seeds, strict=True)))
         ]
-        own = [
-            (record.tapped(self.taps), seed)
-            for record, seed in drawn
-            if len(anchor_rows(record.answer, record.segments))
-        ]
-        if not own:
-            raise HeadError(f"{self.target.name} answers with single tokens: nothing to learn.")
-        total = sum(gathered(len(own)))
         losses: list[float] = []
 
         def parts() -> Iterator[Tensor]:
@@ -236,8 +229,8 @@ class HeadTraining:
                 self.recipe.generator.manual_seed(own[at][1])
                 with torch.autocast(self.target.device.type, dtype=torch.bfloat16):
                     loss = self.recipe.loss(records, answers)
-                losses.append(loss.item() * len(records) / total)
-                yield loss * (len(records) * processes() / total)
+                losses.append(loss.item() * len(records) / count)
+                yield loss * (len(records) * processes() / count)
 
         self.optimizer.step(parts(), [rate])
         return sum(sum(one) for one in gathered(losses))
@@ -325,21 +318,6 @@ class HeadTraining:
         for name, buffer in self._buffers().items():
             buffer.copy_(tensors[name])
         self._restore(tensors)
-
-    def _start_from(self, start: Path, name: str) -> None:
-        head, given = self.recipe.head, self.recipe.read(start)
-        shapes, found = (
-            {name: tensor.shape for name, tensor in each.state_dict().items()}
-            for each in (head, given)
-        )
-        differ = [name for name in sorted(shapes | found) if shapes.get(name) != found.get(name)]
-        if differ:
-            raise HeadError(
-                f"A head for {self.target.name} cannot start from {name}: "
-                f"{', '.join(differ[:3])} would have another shape."
-            )
-        head.load_state_dict(given.state_dict())
-        self.progress.start, self.progress.start_revision = name, head.revision()
 
     def _buffers(self) -> dict[str, Tensor]:
         return dict(self.recipe.head.named_buffers())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from glance.heads.config import HeadError
 from glance.targets.base import Target
 from glance.training.blocks import anchor_rows
 from glance.training.capture import Record
@@ -26,8 +28,9 @@ class Recipe(ABC):
         a_page: what it learns of a page in one step, for the card.
         stages: the answers that it learns from, in order; every kind of head gets as many tokens.
         parts: what it can be trained without, to see what that part is worth.
+        settings: fields of the head's config, by the part that is left out.
         without: the part that is left out, "" for none.
-        head: random weights, float32.
+        head: float32, with random weights unless one was given.
         generator: every draw of the losses comes from it.
     """
 
@@ -36,18 +39,58 @@ class Recipe(ABC):
     a_page: str = "every token of one answer"
     stages: ClassVar[tuple[Answers, ...]] = ("greedy",)
     parts: ClassVar[tuple[str, ...]] = ()
+    settings: ClassVar[dict[str, dict[str, Any]]] = {}
     head: Any  # the module of the kind
 
-    def __init__(self, target: Target, corpus: Corpus, without: str = "") -> None:
+    def __init__(
+        self,
+        target: Target,
+        corpus: Corpus,
+        without: str = "",
+        head: Any = None,  # from `given`, to go on from
+    ) -> None:
         self.target = target
         self.without = without
-        self.head = self.build(corpus).to(target.device)
+        self.head = (self.build(corpus) if head is None else head).to(target.device)
         self.generator = torch.Generator()
 
     @classmethod
+    def given(cls, target: Target, folder: Path, without: str = "") -> Any:
+        """A finished head, of whatever target, as one of this target's: it keeps its own shape.
+
+        Raises:
+            HeadError: there is none, or it does not fit the target or what is left out.
+        """
+        head = cls.read(folder, target.num_layers)
+        wanted = {"hidden_size": target.hidden_size, "vocab_size": target.vocab_size}
+        for name, value in {**wanted, **cls.settings.get(without, {})}.items():
+            found = getattr(head.config, name)
+            if found != value:
+                raise HeadError(
+                    f"The head in {folder} cannot go on for {target.name}: its {name} is {found}, "
+                    f"not {value}."
+                )
+        head.config = replace(
+            head.config, num_target_layers=target.num_layers, target_revision=target.revision
+        )
+        return head
+
+    @classmethod
+    def taps(cls, target: Target, head: Any = None) -> tuple[int, ...]:
+        """Layer ids of the features that it learns from, ascending; of a given head, its own."""
+        new = cls.reads(target)
+        read = new if head is None else getattr(head.config, "target_layer_ids", new)
+        return tuple(sorted({*read, *cls.lessons(target)}))
+
+    @classmethod
     @abstractmethod
-    def taps(cls, target: Target) -> tuple[int, ...]:
-        """Layer ids of the features that it learns from, ascending."""
+    def reads(cls, target: Target) -> tuple[int, ...]:
+        """Layer ids whose outputs a new head reads."""
+
+    @classmethod
+    def lessons(cls, _target: Target) -> tuple[int, ...]:
+        """Layer ids that it learns from beside those that it reads."""
+        return ()
 
     @abstractmethod
     def build(self, corpus: Corpus) -> nn.Module:
@@ -69,9 +112,12 @@ class Recipe(ABC):
     def write(self, folder: Path) -> None:
         """Write the head in the method's own layout, in bfloat16."""
 
+    @classmethod
     @abstractmethod
-    def read(self, folder: Path) -> nn.Module:
-        """What `write` wrote, for this target or another.
+    def read(cls, folder: Path, target_layers: int) -> Any:
+        """What `write` wrote, for this target or another; float32, on the CPU.
+
+        `target_layers` is for layouts that do not name the target's layers.
 
         Raises:
             HeadError: there is no such head.
@@ -82,7 +128,7 @@ class FeatureRecipe(Recipe):
     """Of heads that pair the target's last feature with the embedding after it, as EAGLE-2 does."""
 
     @classmethod
-    def taps(cls, target: Target) -> tuple[int, ...]:
+    def reads(cls, target: Target) -> tuple[int, ...]:
         return INPUT, target.num_layers - 1
 
     def layers(self) -> Iterable[nn.Module]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -42,5 +43,6 @@ class Eagle2Recipe(FeatureRecipe):
     def write(self, folder: Path) -> None:
         write_eagle2(self.head, folder)
 
-    def read(self, folder: Path) -> nn.Module:
-        return read_eagle2(folder, self.target.num_layers)
+    @classmethod
+    def read(cls, folder: Path, target_layers: int) -> Any:
+        return read_eagle2(folder, target_layers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -21,16 +22,19 @@ LARGEST_VOCABULARY = 32_000  # tokens, as published heads have
 
 
 class Eagle3Recipe(Recipe):
-    """One layer over three of the target's depths; its vocabulary is that of the answers."""
+    """One layer over three of the target's depths; a new head speaks the tokens of the answers."""
 
     name = "eagle3"
     title = "EAGLE-3 head"
+    settings: ClassVar[dict[str, dict[str, Any]]] = {"": {"image_stream": "pad_embed"}}
 
     @classmethod
-    def taps(cls, target: Target) -> tuple[int, ...]:
-        # Two of them coincide where a target is too small for such a head.
-        taps = set(eagle3_taps(target.num_layers)) | {target.num_layers - 1}
-        return tuple(sorted(taps))
+    def reads(cls, target: Target) -> tuple[int, ...]:
+        return eagle3_taps(target.num_layers)  # two coincide where there are too few layers
+
+    @classmethod
+    def lessons(cls, target: Target) -> tuple[int, ...]:
+        return (target.num_layers - 1,)
 
     def build(self, corpus: Corpus) -> nn.Module:
         target, rope = self.target, rope_parameters(self.target)
@@ -75,5 +79,6 @@ class Eagle3Recipe(Recipe):
     def write(self, folder: Path) -> None:
         write_eagle3(self.head, folder)
 
-    def read(self, folder: Path) -> nn.Module:
-        return read_eagle3(folder, self.target.num_layers)
+    @classmethod
+    def read(cls, folder: Path, target_layers: int) -> Any:
+        return read_eagle3(folder, target_layers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -39,8 +40,8 @@ class GlanceRecipe(Recipe):
     title = "GLANCE head (block diffusion)"
     parts = ("guide",)
 
-    def __init__(self, target: Target, corpus: Corpus, without: str = "") -> None:
-        super().__init__(target, corpus, without)
+    def __init__(self, target: Target, corpus: Corpus, without: str = "", head: Any = None) -> None:
+        super().__init__(target, corpus, without, head)
         self._anchors = ANCHORS[target.device.type]
         self.a_page = f"up to {self._anchors} blocks"
         if target.device.type == "cuda":
@@ -48,7 +49,7 @@ class GlanceRecipe(Recipe):
         self._gaze = Gaze(self.head)
 
     @classmethod
-    def taps(cls, target: Target) -> tuple[int, ...]:
+    def reads(cls, target: Target) -> tuple[int, ...]:
         return block_taps(target.num_layers)
 
     def build(self, corpus: Corpus) -> nn.Module:
@@ -74,7 +75,8 @@ class GlanceRecipe(Recipe):
     def write(self, folder: Path) -> None:
         write_head(self.head, folder)
 
-    def read(self, folder: Path) -> nn.Module:
+    @classmethod
+    def read(cls, folder: Path, target_layers: int) -> Any:
         return read_head(folder)
 
 

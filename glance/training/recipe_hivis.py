@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,8 @@ from glance.training.hivis import hivis_loss, trained_rows, unroll
 from glance.training.recipe import FeatureRecipe, drawn_question
 from glance.training.streams import stream
 
+RESIDUALS = 5  # steps with a residual of their own
+
 
 class HiViSRecipe(FeatureRecipe):
     """EAGLE-2 without image rows, with a residual for every step."""
@@ -23,12 +26,14 @@ class HiViSRecipe(FeatureRecipe):
     name = "hivis"
     title = "HiViS-style head"
     parts = ("hiding", "residual")
+    settings: ClassVar[dict[str, dict[str, Any]]] = {
+        "": {"image_tokens": False, "residual_steps": RESIDUALS},
+        "hiding": {"image_tokens": True, "residual_steps": RESIDUALS},
+        "residual": {"image_tokens": False, "residual_steps": 0},
+    }
 
     def build(self, corpus: Corpus) -> nn.Module:
-        sizes = self.sizes()
-        if self.without == "residual":
-            sizes["residual_steps"] = 0
-        return HiViSHead(HiViSConfig(**sizes, image_tokens=self.without == "hiding"))
+        return HiViSHead(HiViSConfig(**self.sizes(), **self.settings[self.without]))
 
     def loss(self, records: Sequence[Record], answers: Answers) -> Tensor:
         return torch.stack([self._loss(record) for record in records]).mean()
@@ -44,5 +49,6 @@ class HiViSRecipe(FeatureRecipe):
     def write(self, folder: Path) -> None:
         write_hivis(self.head, folder)
 
-    def read(self, folder: Path) -> nn.Module:
+    @classmethod
+    def read(cls, folder: Path, target_layers: int) -> Any:
         return read_hivis(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -26,7 +27,7 @@ class MedusaRecipe(Recipe):
     a_page = f"{ANCHORS_A_PAGE} root tokens"
 
     @classmethod
-    def taps(cls, target: Target) -> tuple[int, ...]:
+    def reads(cls, target: Target) -> tuple[int, ...]:
         return (target.num_layers - 1,)
 
     def build(self, corpus: Corpus) -> nn.Module:
@@ -52,5 +53,6 @@ class MedusaRecipe(Recipe):
     def write(self, folder: Path) -> None:
         write_medusa(self.head, folder)
 
-    def read(self, folder: Path) -> nn.Module:
+    @classmethod
+    def read(cls, folder: Path, target_layers: int) -> Any:
         return read_medusa(folder)

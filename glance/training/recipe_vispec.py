@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -30,19 +30,18 @@ class ViSpecRecipe(FeatureRecipe):
     name = "vispec"
     title = "ViSpec head"
     parts = ("adaptor", "global-vector")
+    settings: ClassVar[dict[str, dict[str, Any]]] = {
+        "": {"adaptor": True, "global_vector": True},
+        "adaptor": {"adaptor": False, "global_vector": True},
+        "global-vector": {"adaptor": True, "global_vector": False},
+    }
     stages = ("rest", "sampled")
 
     def build(self, corpus: Corpus) -> nn.Module:
         first: Any = self.target.family.text_layers(self.target.model)[0]
         bias = first.self_attn.q_proj.bias is not None  # configs do not always say so
-        return ViSpecHead(
-            ViSpecConfig(
-                **self.sizes(),
-                attention_bias=bias,
-                adaptor=self.without != "adaptor",
-                global_vector=self.without != "global-vector",
-            )
-        )
+        config = ViSpecConfig(**self.sizes(), **self.settings[self.without], attention_bias=bias)
+        return ViSpecHead(config)
 
     def layers(self) -> Iterable[nn.Module]:
         return self.head.layers, self.head.imadpt
@@ -68,5 +67,6 @@ class ViSpecRecipe(FeatureRecipe):
     def write(self, folder: Path) -> None:
         write_vispec(self.head, folder)
 
-    def read(self, folder: Path) -> nn.Module:
-        return read_vispec(folder, self.target.num_layers)
+    @classmethod
+    def read(cls, folder: Path, target_layers: int) -> Any:
+        return read_vispec(folder, target_layers)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from glance.targets.base import Target
 from glance.training.recipe import Recipe
 from glance.training.recipe_eagle2 import Eagle2Recipe
@@ -25,6 +28,12 @@ RECIPES: dict[str, type[Recipe]] = {
 }
 
 
-def all_taps(target: Target) -> tuple[int, ...]:
-    """Every tap that any kind of head learns from, ascending."""
-    return tuple(sorted({tap for recipe in RECIPES.values() for tap in recipe.taps(target)}))
+def all_taps(
+    target: Target,
+    given: Mapping[str, Any] | None = None,  # by name, heads that are there already
+    names: Iterable[str] = tuple(RECIPES),
+) -> tuple[int, ...]:
+    """Every tap that these kinds of heads learn from, ascending."""
+    heads = given or {}
+    taps = (RECIPES[name].taps(target, heads.get(name)) for name in names)
+    return tuple(sorted({tap for own in taps for tap in own}))

@@ -12,10 +12,15 @@ import pytest
 from PIL import Image
 
 from app.frames import live_frames
-from app.session import LANES, MAX_WAITING, NO_DOCUMENT, Session
+from app.session import LANES, MAX_WAITING, NO_DOCUMENT, Session, load_runner
 from app.settings import Settings
+from glance.budget import CostProfile
+from glance.config import AUTO, MOST_NODES
 from glance.documents.intake import Document
+from glance.drafters.load import PLAIN
+from glance.drafters.toy import RandomDrafter
 from glance.types import PromptError
+from tests.reading_target import reading_target
 from tests.ui.toy_page import held_back, toy_runner
 from tests.ui.toy_trace import toy_trace
 
@@ -64,6 +69,34 @@ def test_a_run_ends_with_the_whole_trace_and_every_view(lanes):
     for value in (last.tree, last.prefix, last.entropy):
         assert json.loads(value)["run"] == lines[0]["run"]
         assert json.loads(value)["figure"]["layout"]["meta"]["caption"]
+
+
+def test_each_lane_decodes_by_what_its_own_drafter_costs(monkeypatch):
+    """The server's own runner, on another target, with drafters that guess."""
+    measured = []
+
+    def guessing(name, target):
+        drafter = RandomDrafter(target.vocab_size)
+        drafter.name = name
+        return None if name == PLAIN else drafter
+
+    def measure(_target, drafter):
+        measured.append(drafter.name)
+        draft_ms = 100.0 * len(measured)
+        return CostProfile((64,), (0, MOST_NODES), ((9.0, 30.0),), (draft_ms,))
+
+    monkeypatch.setattr("glance.targets.load.load_target", lambda *_, **__: reading_target(2))
+    monkeypatch.setattr("glance.drafters.load.load_drafter", guessing)
+    monkeypatch.setattr("glance.profiling.measure_costs", measure)
+    runner = load_runner(gpu_is_lent=True)
+    for lanes in (("ngram", "glance"), ("glance", PLAIN)):
+        header = next(runner([PAGE], "What?", Settings(lanes, AUTO, max_tokens=2), "run"))
+        assert header["settings"]["costs"]["draft_ms"] == [100.0 * (measured.index(lanes[0]) + 1)]
+        own = header["settings"].get("lane_costs", {})
+        assert {name: one["draft_ms"] for name, one in own.items()} == (
+            {"ngram": [100.0], "glance": [200.0]} if lanes[0] == "ngram" else {}
+        )
+    assert measured == ["ngram", "glance"]
 
 
 def test_what_a_run_warns_of_is_told_while_it_decodes_and_when_it_is_done():

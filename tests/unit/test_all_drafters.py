@@ -8,10 +8,15 @@ from pathlib import Path
 from shutil import rmtree
 
 import pytest
+from PIL import Image
 
+from glance.budget import CostProfile
 from glance.cli.main import main
 from glance.clock import FakeClock
-from glance.drafters.load import NAMES, PLAIN
+from glance.config import MOST_NODES
+from glance.drafters.base import Drafter
+from glance.drafters.grown import TreeShape
+from glance.drafters.load import NAMES, PLAIN, load_drafter
 from glance.drafters.presets import PAPER
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadConfig
@@ -24,6 +29,7 @@ from glance.heads.medusa import MedusaConfig, MedusaHead, write_medusa
 from glance.heads.vispec import ViSpecConfig, ViSpecHead
 from glance.profiling import measure_costs
 from glance.targets.base import Target
+from glance.trace import read_trace
 from tests.eagle_heads import drawn, eagle2_head, eagle3_head, sizes
 from tests.reading_target import reading_target
 
@@ -93,6 +99,68 @@ def test_what_has_no_head_is_left_out_by_all_and_refused_by_name(
     refusal = capsys.readouterr().err
     assert "No head for glance-chain ships with this" in refusal
     assert refusal.endswith("--head glance=FOLDER.\n")
+
+
+GROWING = [name for name in DRAFTING if PAPER[name].depth]
+
+
+@pytest.mark.usefixtures("heads")
+@pytest.mark.parametrize("name", GROWING)
+@pytest.mark.parametrize("budget", [15, MOST_NODES, 70])
+def test_trees_have_as_many_nodes_as_the_budget(name: str, budget: int, tmp_path: Path) -> None:
+    """And not only as many as the paper keeps."""
+    trace = tmp_path / "run.jsonl"
+    Image.new("RGB", (96, 96), "white").save(tmp_path / "page.png")
+    asked = ["ask", str(tmp_path / "page.png"), "What?", "--drafter", name, "--max-tokens", "4"]
+    assert main([*asked, "--budget", str(budget), "--trace", str(trace)]) == 0
+    built = [line["tree"]["id"] for line in read_trace(trace) if line["kind"] == "build"]
+    assert {len(ids) - 1 for ids in built} == {budget}
+
+
+@pytest.mark.usefixtures("heads")
+@pytest.mark.parametrize(("budget", "kept"), [(15, MOST_NODES), (100, 100)])
+def test_probes_and_traces_get_trees_that_are_large_enough(
+    budget: int, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes = []
+
+    def loaded(*given):
+        shapes.append(given[3])
+        return load_drafter(*given)
+
+    monkeypatch.setattr("glance.drafters.load.load_drafter", loaded)
+    options = ["--drafter", "vispec", "--n", "1", "--tasks", "docvqa", "--max-tokens", "4"]
+    options += ["--budget", str(budget)]
+    assert main(["probe", "budget", *options]) == 0
+    assert main(["record", "--out", str(tmp_path), *options]) == 0
+    assert shapes == [TreeShape(3, 8, kept), TreeShape(3, 8, budget)]
+
+
+@pytest.mark.usefixtures("heads")
+def test_each_lane_of_ask_has_costs_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces = [tmp_path / "run.jsonl", tmp_path / "again.jsonl"]
+    Image.new("RGB", (96, 96), "white").save(tmp_path / "page.png")
+    asked = ["ask", str(tmp_path / "page.png"), "What?", "--max-tokens", "6"]
+    for name in ("ar", "glance", "ngram"):
+        asked += ["--drafter", name]
+
+    measured: list[str] = []
+
+    def measure(_target: Target, drafter: Drafter) -> CostProfile:
+        measured.append(drafter.name)
+        return CostProfile((64,), (0, MOST_NODES), ((9.0, 30.0),), (float(len(measured)),))
+
+    monkeypatch.setattr("glance.profiling.measure_costs", measure)
+    assert main([*asked, "--budget", "auto", "--trace", str(traces[0])]) == 0
+    assert main([*asked, "--profile", str(traces[0]), "--trace", str(traces[1])]) == 0
+    assert measured == ["glance", "ngram"]
+    first, again = (read_trace(trace)[0]["settings"] for trace in traces)
+    assert first == again
+    own = first["lane_costs"]
+    assert {name: one["draft_ms"] for name, one in own.items()} == {"glance": [1.0], "ngram": [2.0]}
+    assert first["costs"] == own["glance"]
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import torch
 from PIL import Image
 
 from glance.ask import ask, warm_up
-from glance.budget import CostProfile, recorded_costs
+from glance.budget import CostProfile, costs_of, recorded_costs
 from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.copying import copy_mode
 from glance.documents.intake import Document, DocumentError, Notice
@@ -174,14 +174,41 @@ def test_a_trace_holds_what_its_node_budgets_came_from(tiny):
 
     lines = read_trace("".join(dumps(line) + "\n" for line in run(config)))
     assert lines[0]["settings"]["node_budget"] == AUTO
-    assert recorded_costs(lines) == costs
+    assert recorded_costs(lines) == {"": costs}
     assert lines[-2]["state"] == "equal"
-    again = run(DecodeConfig(max_new_tokens=20, node_budget=AUTO, costs=recorded_costs(lines)))
+    again = run(DecodeConfig(max_new_tokens=20, node_budget=AUTO, costs=recorded_costs(lines)[""]))
     assert trees(again) == trees(lines) != []
     dearer = CostProfile((50,), (0, MOST_NODES), ((9.0, 900.0),), (2.0,))
     assert trees(run(DecodeConfig(max_new_tokens=20, node_budget=AUTO, costs=dearer))) != trees(
         lines
     )
+
+
+def test_each_lane_has_the_costs_of_its_own_drafter(tiny):
+    def profile(draft_ms):
+        return CostProfile((50,), (0, MOST_NODES), ((9.0, 30.0),), (draft_ms,))
+
+    def run(drafters, costs):
+        config = DecodeConfig(AUTO, 20, costs=next(iter(costs.values())))
+        return list(ask(tiny, drafters, document(), "What?", config, costs=costs))
+
+    def trees(lines, lane):
+        own = [line for line in lines if line["kind"] == "build" and line["lane"] == lane]
+        return [line["tree"] for line in own]
+
+    cheap, dear = RandomDrafter(VOCAB), RandomDrafter(VOCAB)
+    dear.name = "dear"
+    costs = {"random": profile(0.0), "dear": profile(500.0)}
+    lines = read_trace("".join(dumps(line) + "\n" for line in run([cheap, None, dear], costs)))
+    for drafter in (cheap, dear):  # as if it were alone
+        alone = run([drafter], {drafter.name: costs[drafter.name]})
+        assert trees(lines, drafter.name) == trees(alone, drafter.name) != []
+        assert "lane_costs" not in alone[0]["settings"]
+    assert trees(lines, "random") != trees(lines, "dear")
+    assert CostProfile.from_json(lines[0]["settings"]["costs"]) == costs["random"]
+    assert recorded_costs(lines) == costs
+    assert costs_of(costs, "dear") == costs["dear"]
+    assert costs_of(costs, "another") == costs["random"]
 
 
 def test_what_the_target_may_not_read_is_told_before_the_answer(tiny, monkeypatch):

@@ -28,7 +28,7 @@ from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.decode import Decoder
 from glance.drafters.grown import TreeShape
 from glance.drafters.load import NAMES, PLAIN
-from glance.drafters.presets import PAPER, Preset, paper_shape
+from glance.drafters.presets import PAPER, Preset, paper_shape, shape_for
 from glance.metrics import verified_nodes
 from glance.replay import lanes
 from tests.reader import Growing, Reader
@@ -54,7 +54,10 @@ def asked(tiny) -> list:
 def test_every_drafter_has_a_paper_setting() -> None:
     assert {preset.drafter for preset in PAPER.values()} == set(NAMES) - {PLAIN}
     assert all(PAPER[name].drafter == name for name in NAMES if name != PLAIN)
-    assert paper_shape("eagle3") == TreeShape(depth=7, width=10, nodes=59)
+    assert paper_shape("eagle3") == TreeShape(depth=7, width=10, nodes=MOST_NODES)
+    assert shape_for("eagle3", AUTO) == paper_shape("eagle3")
+    assert shape_for("vispec", 100) == TreeShape(depth=3, width=8, nodes=100)
+    assert shape_for("ngram", 100) is shape_for(PLAIN, 100) is None
     assert PAPER["eagle3-chain"].shape(63) == TreeShape(depth=3, width=1, nodes=63)
     assert PAPER["glance"].shape(63) is None
 

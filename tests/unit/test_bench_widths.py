@@ -1,6 +1,7 @@
 """Rounds replayed on known answers: they are the rounds of live decoding, at every node budget."""
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 
 import pytest
 import torch
@@ -115,11 +116,11 @@ def test_replayed_rounds_of_a_grown_tree_are_those_of_live_decoding() -> None:
     assert len(replayed[63]) < len(replayed[3]) < 39
 
 
-@pytest.mark.parametrize("kind", [Reader, Growing])
-def test_an_automatic_budget_is_replayed_as_it_is_lived(kind: type[Reader]) -> None:
+@pytest.mark.parametrize("kind", [Reader, partial(Reader, chain=True), Growing])
+def test_an_automatic_budget_is_replayed_as_it_is_lived(kind: Callable[..., Reader]) -> None:
     ask = asked(1)
     answer = list(Decoder(target(), None, DecodeConfig(max_new_tokens=40)).generate(ask).ids)
-    played = replay_rounds(target(), kind(answer), ask, answer, (15, AUTO), COSTS)
+    played = replay_rounds(target(), kind(answer), ask, answer, (BLOCK - 1, AUTO), COSTS)
     config = DecodeConfig(node_budget=AUTO, costs=COSTS, max_new_tokens=40)
     lane = live_lane(kind(answer), ask, config)
     n = ask.input_ids.shape[1]
@@ -131,7 +132,7 @@ def test_an_automatic_budget_is_replayed_as_it_is_lived(kind: type[Reader]) -> N
     assert played[AUTO] == expected
     assert 0 < max(one.nodes for one in expected) < MOST_NODES
     assert len({one.nodes for one in expected}) > 1
-    assert {one.nodes for one in played[15]} == {15}
+    assert {one.nodes for one in played[BLOCK - 1]} == {BLOCK - 1}
 
 
 def test_an_answer_of_the_prefill_token_alone_has_no_rounds() -> None:

@@ -160,6 +160,13 @@ def test_a_run_with_a_fixed_budget_has_no_profile(header):
         recorded_costs([header])
 
 
+@pytest.mark.parametrize("lanes", [[PROFILE.to_json()], {"glance": None}])
+def test_damaged_profiles_of_lanes_are_one_sentence(lanes):
+    settings = {"costs": PROFILE.to_json(), "lane_costs": lanes}
+    with pytest.raises(BudgetError, match=r"cost profile.*\.$"):
+        recorded_costs([{"settings": settings}])
+
+
 # --- the greedy stop ---
 
 
@@ -291,10 +298,19 @@ def test_a_grown_tree_shrinks_to_what_pays():
     assert {tuple(each.lines["build"]["tree"]["id"][1:]) for each in lane.rounds} == {(1, 2)}
 
 
-def test_a_chain_is_drafted_whole():
-    lane = lanes(auto_lines(RandomDrafter(VOCAB, chain=True)))["random"]
-    assert {each.lines["build"]["node_budget"] for each in lane.rounds} == {15}
-    assert used_words({"node_budget": AUTO}, lane) == "auto, 15 used"
+def test_a_chain_shrinks_to_what_pays():
+    answer = Decoder(target("qwen3_vl"), None, DecodeConfig(max_new_tokens=40)).generate(
+        prompt("qwen3_vl")
+    )
+    lane = lanes(auto_lines(NoisyDrafter(answer.ids, VOCAB, chain=True)))["noisy"]
+    assert tuple(lane.ids) == answer.ids
+    for each in lane.rounds:
+        tree = each.lines["build"]["tree"]
+        assert tree["parent"] == list(range(-1, len(tree["id"]) - 1))
+        assert each.lines["build"]["node_budget"] == len(tree["id"]) - 1
+    chosen = {each.lines["build"]["node_budget"] for each in lane.rounds}
+    assert len(chosen) > 1  # it depends on the block
+    assert max(chosen) < 15
 
 
 # --- the measurement ---

@@ -67,7 +67,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Target:
         name: str, target: Target, head: Path | None, shape: object = None
     ) -> RandomDrafter | None:
         assert head is None
-        assert shape is None
+        assert shape is None  # these grow no tree by passes
         if name == "ar":
             return None
         return RandomDrafter(target.vocab_size, seed=0, chain=name == "glance-chain")

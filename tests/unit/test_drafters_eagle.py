@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from glance.config import MOST_NODES
 from glance.drafters.eagle2 import Eagle2Drafter
 from glance.drafters.eagle3 import Eagle3Drafter
 from glance.drafters.grown import Children, TreeShape
@@ -275,8 +276,8 @@ def test_a_head_of_another_target_is_refused(tiny, name, change, words) -> None:
 def test_paper_settings(tiny) -> None:
     two = Eagle2Drafter(eagle2_head(tiny), tiny)
     three = Eagle3Drafter(eagle3_head(tiny), tiny)
-    assert (two.shape, two.passes, two.block_size) == (TreeShape(5, 10, 59), 6, 7)
-    assert (three.shape, three.passes, three.block_size) == (TreeShape(7, 10, 59), 8, 9)
+    assert (two.shape, two.passes, two.block_size) == (TreeShape(5, 10, MOST_NODES), 6, 7)
+    assert (three.shape, three.passes, three.block_size) == (TreeShape(7, 10, MOST_NODES), 8, 9)
     assert two.revision == Eagle2Drafter(eagle2_head(tiny), tiny).revision
 
 

@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from glance.config import MOST_NODES
 from glance.drafters.eagle2 import Eagle2Drafter
 from glance.drafters.grown import Children, TreeShape
 from glance.drafters.hivis import SHAPE, HiViSDrafter
@@ -330,7 +331,11 @@ def test_the_images_are_hidden_unless_kept(image_tokens: bool) -> None:
 
 def test_passes_are_counted() -> None:
     drafter = HiViSDrafter(random_head(), Tables())
-    assert (drafter.shape, drafter.passes, drafter.block_size) == (TreeShape(5, 10, 59), 6, 7)
+    assert (drafter.shape, drafter.passes, drafter.block_size) == (
+        TreeShape(5, 10, MOST_NODES),
+        6,
+        7,
+    )
     rows: list[int] = []
     drafter.head.register_forward_hook(lambda _m, args, _o: rows.append(args[0].shape[1]))
     state, taps = drafter.start(PROMPT), features(OUT[:-1])

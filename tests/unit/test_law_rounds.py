@@ -136,7 +136,7 @@ def loaded(tiny: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glance.targets.load.load_target", lambda _name: tiny)
     monkeypatch.setattr(
         "glance.drafters.load.load_drafter",
-        lambda _name, target, _head: RandomDrafter(target.vocab_size),
+        lambda _name, target, _head, _shape: RandomDrafter(target.vocab_size),
     )
 
 

@@ -6,6 +6,7 @@ Run: python -m pytest tests/unit/test_training_corpus.py
 import json
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,10 +19,10 @@ from glance.targets.base import Target
 from glance.targets.embedded import build_model, build_processor
 from glance.training import capture, head
 from glance.training import corpus as gathered
-from glance.training.capture import load_answers, load_record
+from glance.training.capture import load_answers, load_record, save_record
 from glance.training.corpus import Corpus, answering, gather, greedy_answers, record_path
 from glance.training.loop import Progress, Stage
-from tests.training_records import tiny_target
+from tests.training_records import make_record, tiny_target
 
 TAPS = (-1, 3)
 
@@ -65,17 +66,35 @@ def test_the_set_is_closed_when_its_time_is_up(target: Target, tmp_path: Path) -
     again.sample(target, TAPS, seconds=-1.0)  # nothing left to do
 
 
+def test_of_an_answer_too_short_to_divide_the_rest_is_all(target: Target, tmp_path: Path) -> None:
+    record = make_record()
+    first = record.answer & (record.segments == 1)  # eight tokens of twelve
+    sampled, pages = {0: 8, 1: 8, 2: 7, 3: 6, 4: 1}, {}
+    for number, drawn in sampled.items():
+        greedy = replace(record, answer=first if number else record.answer)
+        pages[number] = int(greedy.answer.sum())
+        draw = replace(record, answer=first & (first.cumsum(0) <= drawn))
+        save_record(greedy, record_path(tmp_path, "train", number))
+        save_record(draw, record_path(tmp_path, "sampled", number))
+    corpus = Corpus(tmp_path, "tiny", pages, {}, seconds=1.0)
+    corpus.sample(target, TAPS, seconds=0.0)  # they are there already
+    assert corpus.sampled == sampled
+    assert corpus.uncut == {1, 2}  # page 0 has another question
+    rest = {number: int(corpus.load("rest", number).answer.sum()) for number in pages}
+    assert rest == {0: 4, 1: 8, 2: 8, 3: 2, 4: 7}
+    assert corpus.tokens("rest") == sum(rest.values())
+    assert corpus.teaching("rest") == corpus.teaching("greedy") == list(pages)
+    assert corpus.teaching("sampled") == [0, 1, 2, 3]
+
+
 class Run:
     """Stands in for a HeadTraining; each takes half of the time that it is given."""
 
     given: list[tuple[str, bool, float]]
 
-    def __init__(
-        self, recipe, _corpus, folder: Path, resume: bool, start: Path | None, start_name: str
-    ) -> None:
+    def __init__(self, recipe, _corpus, folder: Path, resume: bool, start: str) -> None:
         self.recipe, self.folder, self.resume = recipe, folder, resume
-        assert start is None
-        assert not start_name
+        assert not start
         self.progress = Progress("tiny", 1, stages=[Stage("greedy", 0.0)])
 
     def run(self, seconds: float) -> Path:

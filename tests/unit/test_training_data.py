@@ -79,15 +79,15 @@ def online(target: Target, corpus: Corpus) -> Corpus:
         return gather_data(target, corpus.source, out, TAPS, 600.0, online=True)
 
 
-def data_file(folder: Path, images: int = IMAGES) -> Path:
-    """Images that differ, with one question or two."""
+def data_file(folder: Path, images: int = IMAGES, most: int = 2) -> Path:
+    """Images that differ, with one question or two, unless one is the most."""
     examples = []
     for number in range(images):
         path = folder / f"{number}.png"
         picture = Image.new("L", (84, 56 + 28 * (number % 2)), "white")
         ImageDraw.Draw(picture).rectangle((8, 8, 16 + 5 * number, 30), fill="black")
         picture.save(path)
-        for asked in ("What is it?", "How many?")[: 1 + number % 2]:
+        for asked in ("What is it?", "How many?")[: 1 + number % most]:
             examples.append(Example(path, asked, "", "docvqa"))
     write_examples(examples, folder / "own.jsonl")
     return folder / "own.jsonl"
@@ -310,6 +310,36 @@ def test_two_processes_give_the_loss_of_one(tmp_path: Path) -> None:
         for parameter, tensor in alone.items():
             assert torch.allclose(shared[parameter], tensor, atol=1e-5), (name, parameter)
     assert len(list((tmp_path / "out-2").glob("*/*.safetensors"))) == len(WAYS) * IMAGES
+
+
+def short_answers(rank: int, count: int, folder: Path) -> None:
+    """A step of each of ViSpec's stages on one question an image; the first writes it down."""
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        shorten(patch)
+        target = tiny_target()
+        recipe = head.RECIPES["vispec"]
+        taps = recipe.taps(target)
+        data = DataFile(folder / "own.jsonl")
+        corpus = gather_data(target, data, folder / "out", taps, 600.0, sampled=True)
+        corpus.sample(target, taps, 600.0)
+        torch.manual_seed(0)
+        run = HeadTraining(recipe(target, corpus), corpus, folder / f"vispec-{count}")
+        losses = [run.step(answers, 1e-3) for answers in recipe.stages]
+        corpus.sampled = dict.fromkeys(corpus.sampled, 1)
+        with pytest.raises(HeadError, match="single tokens"):
+            run.step("sampled", 1e-3)
+    if rank == 0:
+        (folder / f"{count}.json").write_text(json.dumps(losses))
+
+
+def test_answers_that_are_too_short_to_divide_are_learned_whole(tmp_path: Path) -> None:
+    """With one question an image the sampled answer leaves nothing of the greedy one."""
+    data_file(tmp_path, most=1)
+    short_answers(0, 1, tmp_path)
+    run_together(2, short_answers, tmp_path)  # none of them waits for the other
+    one, two = (json.loads((tmp_path / f"{count}.json").read_text()) for count in (1, 2))
+    assert two == pytest.approx(one, rel=1e-4)
 
 
 def test_the_command_trains_resumes_and_writes_a_card(

@@ -6,7 +6,9 @@ Run: python -m pytest tests/unit/test_training_loop.py
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub
 import pytest
@@ -18,7 +20,11 @@ from glance.cli.main import HEADS, PARTS
 from glance.config import DecodeConfig
 from glance.decode import Decoder
 from glance.drafters.load import load_drafter
+from glance.heads.block import BlockHead
 from glance.heads.config import HeadError
+from glance.heads.eagle3 import Eagle3Head
+from glance.heads.formats import write_head
+from glance.heads.formats_eagle import write_eagle3
 from glance.sampling import Sampler
 from glance.targets.base import Target
 from glance.training import corpus as gathered
@@ -27,10 +33,10 @@ from glance.training.blocks import Gaze
 from glance.training.capture import answer_page, save_record
 from glance.training.card import card
 from glance.training.corpus import Corpus, record_path
-from glance.training.loop import HeadTraining
+from glance.training.loop import HeadTraining, Stage
 from glance.training.plateau import LEVELS, Plateau
 from glance.training.recipe import Recipe
-from glance.training.recipe_glance import block_taps
+from glance.training.recipe_glance import block_taps, head_config
 from glance.training.recipes import RECIPES, all_taps
 from glance.training.replayed import Replayed, replay
 from tests import tiny_models
@@ -86,10 +92,19 @@ def corpus(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def training(
-    target: Target, corpus: Corpus, folder: Path, name: str, without: str = "", **how
+    target: Target,
+    corpus: Corpus,
+    folder: Path,
+    name: str,
+    without: str = "",
+    given: Path | None = None,
+    **how,
 ) -> HeadTraining:
     torch.manual_seed(0)
-    return HeadTraining(RECIPES[name](target, corpus, without), corpus, folder, **how)
+    recipe = RECIPES[name]
+    head = recipe.given(target, given, without) if given else None
+    start = str(given or "")
+    return HeadTraining(recipe(target, corpus, without, head), corpus, folder, start=start, **how)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -173,6 +188,17 @@ def test_a_run_writes_a_head_with_card_and_curve(
         assert words in text
     raw = json.loads((folder / "config.json").read_text())
     assert raw["target_revision"] == "tiny"
+
+
+def test_a_card_says_where_answers_were_learned_twice(
+    target: Target, corpus: Corpus, tmp_path: Path
+) -> None:
+    short = replace(corpus, uncut={0})
+    run = training(target, short, tmp_path, "vispec")
+    run.progress.stages = [Stage(answers, 0.0) for answers in run.recipe.stages]
+    text = card(run, "python -m glance train head --drafter vispec")
+    more = 3 * TOKENS + TOKENS - 5
+    assert f"| answer tokens | {more}, where others have {3 * TOKENS}, as answers" in text
 
 
 @pytest.mark.parametrize(
@@ -384,9 +410,10 @@ def test_a_run_starts_from_a_head_made_for_another_target(
     given: Recipe = RECIPES[name](target, corpus)
     given.write(tmp_path / "given")
     monkeypatch.setattr(target, "revision", "tiny")
-    run = training(target, corpus, tmp_path / "run", name, start=tmp_path / "given")
-    revision = run.recipe.read(tmp_path / "given").revision()
+    run = training(target, corpus, tmp_path / "run", name, given=tmp_path / "given")
+    revision = run.recipe.read(tmp_path / "given", target.num_layers).revision()
     assert run.recipe.head.revision() == revision
+    assert run.recipe.head.config.target_revision == "tiny"
     run.save()
     resumed = training(target, corpus, tmp_path / "run", name, resume=True)
     resumed.progress.stages = [loop.Stage("greedy", 0.0)]
@@ -395,14 +422,95 @@ def test_a_run_starts_from_a_head_made_for_another_target(
     assert "`train --start given`" in text  # not where it lay on this disk
 
 
-def test_a_start_of_another_shape_is_refused(
+def dflash(target: Target, **sizes: Any) -> BlockHead:
+    """A head as others publish them: of a depth, with taps and a block size of its own."""
+    config = replace(
+        head_config(target),
+        num_hidden_layers=3,
+        num_attention_heads=6,
+        num_key_value_heads=3,
+        intermediate_size=80,
+        target_layer_ids=(1, 2),
+        block_size=6,
+        rope_theta=1e6,
+        target_revision="",
+    )
+    return BlockHead(replace(config, **sizes))
+
+
+def learned(
+    head_of: str, given: Path, target: Target, corpus: Corpus, out: Path, monkeypatch
+) -> tuple[Any, list[tuple[int, ...]]]:
+    """The head that training leaves, resumed once, and the taps that its corpora were to have."""
+    asked: list[tuple[int, ...]] = []
+
+    def gather(_target: object, _name: object, _out: object, taps: Any, _seconds: float) -> Corpus:
+        asked.append(taps)
+        return corpus
+
+    monkeypatch.setattr(head, "load_target", lambda *_given, **_how: target)
+    monkeypatch.setattr(head, "gather", gather)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _count: None)
+    head.train((head_of,), "tiny", out, 1e-6, device="cpu", start=given)
+    [folder] = head.train((head_of,), "tiny", out, 1e-3, resume=True, device="cpu")
+    assert load_drafter(head_of, target, folder) is not None
+    return RECIPES[head_of].read(folder, target.num_layers), asked
+
+
+def test_a_block_head_of_another_shape_is_trained_as_it_is(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = dflash(target)
+    write_head(given, tmp_path / "given")
+    found, asked = learned("glance", tmp_path / "given", target, corpus, tmp_path, monkeypatch)
+    assert found.config == replace(given.config, target_revision="tiny")
+    assert found.revision() != given.revision()
+    assert asked == [(-1, 0, 1, 2)] * 2
+    assert RECIPES["glance"].taps(target, given) == (1, 2)
+    assert all_taps(target, {"glance": given}, ("glance", "medusa")) == (1, 2)
+    assert all_taps(target, {}, ("glance", "medusa")) == (0, 1, 2)
+
+
+def test_an_eagle3_head_keeps_its_vocabulary_and_its_taps(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = RECIPES["eagle3"](target, corpus).head.config
+    config = replace(made, target_layer_ids=(0, 1), draft_vocab_size=9, norm_before_residual=True)
+    given = Eagle3Head(config)
+    given.speak(torch.arange(9) * 7)
+    write_eagle3(given, tmp_path / "given")
+    found, _ = learned("eagle3", tmp_path / "given", target, corpus, tmp_path, monkeypatch)
+    assert found.config == config
+    assert found.token_ids().tolist() == [7 * token for token in range(9)]
+    assert RECIPES["eagle3"].taps(target, given) == (0, 1, 2)  # it learns from the last layer too
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({"hidden_size": 32}, "hidden_size is 32, not 64"),
+        ({"vocab_size": 500, "mask_token_id": 3}, "vocab_size is 500, not 160"),
+        ({"num_target_layers": 8, "target_layer_ids": (1, 6)}, "do not fit 3 target layers"),
+    ],
+)
+def test_a_given_head_that_does_not_fit_is_refused(
+    target: Target, tmp_path: Path, sizes: dict[str, Any], words: str
+) -> None:
+    write_head(dflash(target, **sizes), tmp_path)
+    with pytest.raises(HeadError, match=rf"{words}.*\.$"):
+        RECIPES["glance"].given(target, tmp_path)
+
+
+def test_a_head_of_another_kind_or_with_other_parts_is_no_start(
     target: Target, corpus: Corpus, tmp_path: Path
 ) -> None:
     RECIPES["vispec"](target, corpus).write(tmp_path / "given")
     with pytest.raises(HeadError, match=r"imadpt\.k_proj\.weight"):
-        training(target, corpus, tmp_path, "eagle2", start=tmp_path / "given")
+        RECIPES["eagle2"].given(target, tmp_path / "given")
     with pytest.raises(HeadError, match="no head"):
-        training(target, corpus, tmp_path, "eagle2", start=tmp_path / "nowhere")
+        RECIPES["eagle2"].given(target, tmp_path / "nowhere")
+    with pytest.raises(HeadError, match="its adaptor is True, not False"):
+        RECIPES["vispec"].given(target, tmp_path / "given", "adaptor")
 
 
 def test_a_run_starts_from_a_head_on_the_hub(
@@ -425,7 +533,7 @@ def test_a_run_starts_from_a_head_on_the_hub(
     start = Path("someone/a-head")
     [folder] = head.train(("medusa",), "tiny", tmp_path, 1e-6, device="cpu", start=start)
     assert asked == ["someone/a-head"]
-    revision = given.read(tmp_path / "cache").revision()
+    revision = given.read(tmp_path / "cache", target.num_layers).revision()
     text = (folder / "README.md").read_text()
     assert f"the head with weights `{revision}`" in text
     assert " --start someone/a-head`" in text
