@@ -200,7 +200,7 @@
     };
 
     G.on("trace", draw);
-    G.on("time", time);
+    for (const topic of ["time", "state"]) G.on(topic, time);
     G.on("place", (region) => {
       unmark();
       const tokens = G.trace.focus()?.tokens || [];

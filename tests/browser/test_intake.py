@@ -131,10 +131,10 @@ def test_a_run_waits_for_a_page_that_is_still_read(toy_url, visit, pdf):
     page.set_input_files(FIELD, pdf)
     page.click("#g-run")  # a PDF takes a second to draw
     expect(page.locator(".g-state")).to_contain_text("still being read: the run begins then")
-    finished(page)
-    header = lines(page)[0]
-    assert header["image"]["name"] == "three.pdf"
-    assert header["prompt"]["question"] == "Which page is this?"
+    page.wait_for_function("GLANCE.player.source === 'live' && GLANCE.player.phase === 'done'")
+    expect(page.locator(".g-caption")).to_contain_text("three.pdf")
+    assert lines(page)[0]["prompt"]["question"] == "Which page is this?"
+    assert page.evaluate("GLANCE.trace.isOfPage()")
 
 
 def test_a_run_is_not_begun_on_a_file_that_cannot_be_read(toy_url, visit, tmp_path):
