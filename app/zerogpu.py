@@ -18,7 +18,6 @@ from app.talk import Talk
 from app.troubles import REFUSED, trouble_of
 from glance.config import AUTO
 from glance.documents.intake import Document
-from glance.drafters.load import PLAIN
 from glance.trace import Line
 
 FIXED_S = 10  # to move the model onto the GPU and to read the page
@@ -39,7 +38,7 @@ def seconds(
     talk: Talk | None = None,  # noqa: ARG001
 ) -> int:
     """How long a run may hold the GPU; less is asked for, sooner given, and cheaper."""
-    drafting = max(1, sum(name != PLAIN for name in settings.lanes))  # each is measured
+    drafting = max(1, sum(name != "ar" for name in settings.lanes))  # each is measured
     measuring = AUTO_S * drafting if settings.node_budget == AUTO else 0
     return math.ceil(FIXED_S + measuring + TOKEN_S * settings.max_tokens * len(settings.lanes))
 

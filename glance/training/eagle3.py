@@ -9,7 +9,7 @@ row 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -23,9 +23,14 @@ DECAY = 0.8  # weight of a step, relative to the step before
 
 
 class OwnSteps:
-    """Attention of the training-time test; one object serves all steps of a batch."""
+    """Attention of the training-time test; one object serves all steps of a batch.
+
+    Attributes:
+        looks: log attention of the first head, a step each: [P, R, T and the own later steps].
+    """
 
     def __init__(self, rows: int, device: torch.device, drafting: Rows = ALL) -> None:
+        self.looks: list[Tensor] = []
         self._mask = causal_mask(rows, device)[:, :, drafting]
         self._keys: list[Tensor] = []  # a step each: [P, h, T, e]
         self._values: list[Tensor] = []
@@ -38,7 +43,9 @@ class OwnSteps:
         q = q * q.shape[-1] ** -0.5
         first = (q @ self._keys[0].transpose(-1, -2)).masked_fill(~self._mask, -torch.inf)
         own = [(q * keys).sum(-1, keepdim=True) for keys in self._keys[1:]]
-        weights = torch.cat((first, *own), dim=-1).softmax(-1)
+        scores = torch.cat((first, *own), dim=-1)
+        self.looks.append(scores[:, 0].float().log_softmax(-1))
+        weights = scores.softmax(-1)
         rows = self._keys[0].shape[2]
         seen = weights[..., :rows] @ self._values[0]
         for step, values in enumerate(self._values[1:]):
@@ -53,13 +60,14 @@ def unroll(
     positions: Tensor,  # [P, axes, T]
     steps: int = STEPS,
     rows: Rows = ALL,  # [R] that draft; of the others there are keys and values only
+    attend: OwnSteps | None = None,  # of these rows, to be asked where they looked
 ) -> Iterator[Tensor]:
     """Draft logits [P, R, draft vocabulary], a step each.
 
     Step i of row t has read token t + 1 + i and speaks of the one after it.
     """
     states = head.fuse(features)
-    attend = OwnSteps(embeds.shape[1], embeds.device, rows)
+    attend = attend or OwnSteps(embeds.shape[1], embeds.device, rows)
     for step in range(steps):
         following = shifted(embeds, step + 1)
         if step:
@@ -102,6 +110,23 @@ def eagle3_loss(
         right = (head.token_ids()[logits.argmax(-1)] == best[:, rows]) & wanted[:, rows]
         shares.append((right.sum() / wanted.sum().clamp(min=1)).item())
     return loss, shares
+
+
+def guide_loss(
+    looks: Sequence[Tensor],  # of OwnSteps, after unroll()
+    cells: Tensor,  # [P, T] row of the page that each token was copied from, -1 for none
+    rows: Tensor,  # [R] as unroll() was told
+) -> Tensor:
+    """-log(attention on the cell of the token that a row speaks of), DECAY^i at step i.
+
+    A mean over all P*T rows as in `eagle3_loss`, those whose token has no cell counting 0.
+    """
+    loss = torch.zeros((), device=cells.device)
+    for step, look in enumerate(looks):
+        goal = shifted(cells.unsqueeze(-1) + 1, step + 2)[:, rows] - 1  # past the end: no cell
+        chosen = look.gather(-1, goal.clamp(min=0))[..., 0] * (goal[..., 0] >= 0)
+        loss = loss - DECAY**step * chosen.sum() / cells.numel()
+    return loss
 
 
 def draft_vocabulary(counts: Tensor, size: int) -> Tensor:

@@ -18,6 +18,8 @@ from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.types import INPUT
 
+GUIDE_WEIGHT = 0.4  # of the loss that tells a head where on the page to look
+
 
 class Recipe(ABC):
     """A head for a target, and how it learns.

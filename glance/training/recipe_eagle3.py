@@ -15,18 +15,39 @@ from glance.targets.base import Target
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
 from glance.training.eagle2 import lessons
-from glance.training.eagle3 import draft_vocabulary, drafting_rows, eagle3_loss, unroll
-from glance.training.recipe import Recipe, drawn_question, layer_sizes, rope_parameters
+from glance.training.eagle3 import (
+    OwnSteps,
+    draft_vocabulary,
+    drafting_rows,
+    eagle3_loss,
+    guide_loss,
+    unroll,
+)
+from glance.training.recipe import (
+    GUIDE_WEIGHT,
+    Recipe,
+    drawn_question,
+    layer_sizes,
+    rope_parameters,
+)
 
 LARGEST_VOCABULARY = 32_000  # tokens, as published heads have
 
 
 class Eagle3Recipe(Recipe):
-    """One layer over three of the target's depths; a new head speaks the tokens of the answers."""
+    """One layer over three of the target's depths; a new head speaks the tokens of the answers.
+
+    As with GLANCE, its first attention head is told where on the page to look, which is no part of
+    the paper's recipe; without it the losses are the paper's alone.
+    """
 
     name = "eagle3"
     title = "EAGLE-3 head"
-    settings: ClassVar[dict[str, dict[str, Any]]] = {"": {"image_stream": "pad_embed"}}
+    parts = ("guide",)
+    settings: ClassVar[dict[str, dict[str, Any]]] = {
+        "": {"image_stream": "pad_embed"},
+        "guide": {"image_stream": "pad_embed"},
+    }
 
     @classmethod
     def reads(cls, target: Target) -> tuple[int, ...]:
@@ -66,15 +87,23 @@ class Eagle3Recipe(Recipe):
         at = record.rotary if config.mrope_section else record.positions[None]
         wanted = lessons(record.answer[rows][None]).to(target.device)
         drafting = drafting_rows(wanted)
+        attend = OwnSteps(len(rows), target.device, drafting)
         steps = unroll(
             self.head,
             target.embed(record.ids[rows][None].to(target.device)),
             taps[None].to(target.device, target.dtype),
             at[:, rows][None].to(target.device),
             rows=drafting,
+            attend=attend,
         )
         says = target.lm_head(target.final_norm(last[None].to(target.device, target.dtype)))
-        return eagle3_loss(steps, self.head, says, wanted, drafting)[0]
+        tokens = eagle3_loss(steps, self.head, says, wanted, drafting)[0]
+        if self.without == "guide":
+            return tokens
+        cells = record.cells[rows]
+        places = torch.where(cells < 0, -1, torch.searchsorted(rows, cells.clamp(min=0)))
+        guide = guide_loss(attend.looks, places[None].to(target.device), drafting)
+        return tokens + GUIDE_WEIGHT * guide
 
     def write(self, folder: Path) -> None:
         write_eagle3(self.head, folder)

@@ -25,12 +25,11 @@ from glance.training.blocks import (
 )
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
-from glance.training.recipe import Recipe
+from glance.training.recipe import GUIDE_WEIGHT, Recipe
 
 BLOCK_SIZE = 16
 DRAFT_LAYERS = 2
 ANCHORS = {"cpu": 24, "cuda": 512}  # of a page at most: DFlash's 512 where there is a GPU
-GUIDE_WEIGHT = 0.4  # of the loss that tells block rows where to look
 
 
 class GlanceRecipe(Recipe):

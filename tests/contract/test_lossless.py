@@ -73,10 +73,11 @@ def test_an_automatic_node_budget_gives_the_same_tokens(family, ms_a_node):
         assert tuple(lane.ids) == expected.ids
         used[name] = {each.lines["build"]["node_budget"] for each in lane.rounds}
     if ms_a_node == 20.0:
-        assert used["random"] == {0}  # rounds of the root alone, which cost less than they risk
+        # rounds of the root alone, which cost less than they risk
+        assert used["random"] == used["oracle-chain"] == {0}
     else:
         assert len(used["noisy"]) > 1
-    assert used["oracle-chain"] == {15}
+        assert max(used["oracle-chain"]) == 15  # fewer where the answer ends
 
 
 # --- faults that the check must catch ---

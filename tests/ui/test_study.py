@@ -21,7 +21,7 @@ BENCH = {
     "drafters": [
         {"name": "glance", "drafter": "glance", "setting": "given", "node_budget": 15},
     ],
-    "settings": {"n": 12, "split": "test"},
+    "settings": {"n": 12, "split": "test", "data": None},
     "load": 0.3,
     "rows": [
         {

@@ -97,6 +97,35 @@ def test_lessons_begin_at_the_root_and_end_with_the_answer() -> None:
     assert eagle2.shifted(wanted, 2)[0].tolist() == [True, True, False, False, False, False]
 
 
+def test_the_guide_of_eagle3_written_out(tiny, text) -> None:
+    """Step i of row t speaks of the token of row t + 2 + i, and is to look at that one's cell."""
+    head, rows = eagle3_head(tiny).double(), torch.arange(8, 17)
+    attend = eagle3.OwnSteps(20, rows.device, rows)
+    given = head, text["embeds"], text["features"], text["positions"], 3, rows
+    told = list(eagle3.unroll(*given, attend))
+    for one, other in zip(told, eagle3.unroll(*given), strict=True):
+        torch.testing.assert_close(one, other)
+    assert [look.shape for look in attend.looks] == [(1, 9, 20), (1, 9, 21), (1, 9, 22)]
+    for look in attend.looks:
+        torch.testing.assert_close(look.exp().sum(-1), torch.ones(1, 9))
+    cells = torch.full((1, 20), -1)
+    cells[0, 12], cells[0, 18] = 3, 5
+    loss = eagle3.guide_loss(attend.looks, cells, rows)
+    total = sum(
+        -(0.8**step) * attend.looks[step][0, row - 8, cell]
+        for at, cell in ((12, 3), (18, 5))
+        for step in range(3)
+        if 8 <= (row := at - 2 - step) < 17
+    )
+    torch.testing.assert_close(loss, total / 20)
+    # what it watches is what the layer does
+    whole = list(eagle3.unroll(*given))
+    for one, other in zip(
+        eagle3.unroll(*given, eagle3.OwnSteps(20, rows.device, rows)), whole, strict=True
+    ):
+        torch.testing.assert_close(one, other)
+
+
 def test_the_loss_of_eagle3_written_out(tiny, text) -> None:
     head = eagle3_head(tiny).double()
     wanted = eagle2.lessons(text["answer"])
