@@ -512,8 +512,9 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         choices=PARTS,
         metavar="PART",
         default="",
-        help="leave a part of a head's recipe out, to see what it is worth: guide of glance and "
-        "eagle3; adaptor or global-vector of vispec; hiding (of image tokens) or residual of hivis",
+        help="leave a part of a head's recipe out, to see what it is worth: guide of glance, "
+        "eagle3 or eagle2; adaptor or global-vector of vispec; hiding (of image tokens) or "
+        "residual of hivis",
     )
     _add_target(train)
     train.set_defaults(target=None)  # only a head has one, so whether it is given counts

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from glance.heads.eagle2 import Eagle2Head
-from glance.heads.llama_layer import ALL, Rows, masked
+from glance.heads.llama_layer import ALL, Attend, Rows, masked
 from glance.targets.base import Target
 
 NOISE = 0.2  # width of the noise on features of 512 tokens; longer texts get less
@@ -49,12 +49,13 @@ def guess(
     embeds: Tensor,  # [P, T, d] what enters the target at each token
     states: Tensor,  # [P, T, d] what enters its lm_head, with or without noise
     rows: Rows = ALL,  # [R] whose guesses are wanted
+    attend: Attend | None = None,  # of these rows, to be asked where they looked
 ) -> Tensor:
     """Guessed features [P, R, d]: row t's stands for the target's at t + 1."""
     positions = torch.arange(embeds.shape[1], device=embeds.device)
     rope = head.config.rope(positions[None], embeds.dtype)
-    seen = causal_mask(len(positions), embeds.device)[:, :, rows]
-    return head(shifted(embeds, 1), states, rope, masked(seen), rows)
+    attend = attend or masked(causal_mask(len(positions), embeds.device)[:, :, rows])
+    return head(shifted(embeds, 1), states, rope, attend, rows)
 
 
 def eagle2_loss(

@@ -17,6 +17,7 @@ from torch import Tensor
 from glance.heads.eagle3 import Eagle3Head
 from glance.heads.llama_layer import ALL, Rows
 from glance.training.eagle2 import causal_mask, shifted
+from glance.training.looking import overlooked
 
 STEPS = 7
 DECAY = 0.8  # weight of a step, relative to the step before
@@ -114,7 +115,7 @@ def eagle3_loss(
 
 def guide_loss(
     looks: Sequence[Tensor],  # of OwnSteps, after unroll()
-    cells: Tensor,  # [P, T] row of the page that each token was copied from, -1 for none
+    cells: Tensor,  # [P, T] from `stream_cells`
     rows: Tensor,  # [R] as unroll() was told
 ) -> Tensor:
     """-log(attention on the cell of the token that a row speaks of), DECAY^i at step i.
@@ -123,9 +124,8 @@ def guide_loss(
     """
     loss = torch.zeros((), device=cells.device)
     for step, look in enumerate(looks):
-        goal = shifted(cells.unsqueeze(-1) + 1, step + 2)[:, rows] - 1  # past the end: no cell
-        chosen = look.gather(-1, goal.clamp(min=0))[..., 0] * (goal[..., 0] >= 0)
-        loss = loss - DECAY**step * chosen.sum() / cells.numel()
+        missed, _ = overlooked(look, cells, rows, step + 2)
+        loss = loss + DECAY**step * missed / cells.numel()
     return loss
 
 

@@ -14,15 +14,20 @@ from glance.heads.formats_eagle import read_eagle2, write_eagle2
 from glance.heads.llama_layer import SequentialConfig
 from glance.training.capture import Record
 from glance.training.corpus import Answers, Corpus
-from glance.training.eagle2 import eagle2_loss, guess, lessons, noisy, shifted
-from glance.training.recipe import FeatureRecipe, drawn_question
+from glance.training.eagle2 import causal_mask, eagle2_loss, guess, lessons, noisy, shifted
+from glance.training.looking import Watched, overlooked, stream_cells
+from glance.training.recipe import GUIDE_WEIGHT, FeatureRecipe, drawn_question
 
 
 class Eagle2Recipe(FeatureRecipe):
-    """One layer with full multi-head attention over embedding and last feature."""
+    """One layer with full multi-head attention over embedding and last feature.
+
+    Told where to look as the EAGLE-3 head is.
+    """
 
     name = "eagle2"
     title = "EAGLE-2 head"
+    parts = ("guide",)
 
     def build(self, corpus: Corpus) -> nn.Module:
         return Eagle2Head(SequentialConfig(**self.sizes()))
@@ -37,8 +42,15 @@ class Eagle2Recipe(FeatureRecipe):
         wanted = lessons(record.answer[rows][None]).to(target.device)
         drafting = shifted(wanted, 1)[0].nonzero()[:, 0]
         seen = noisy(states, self.generator)
-        guessed = guess(self.head, features[:, :, 0], seen, drafting)
-        return eagle2_loss(guessed, states, wanted, target, drafting)[0]
+        attend = Watched(causal_mask(len(rows), target.device)[:, :, drafting])
+        guessed = guess(self.head, features[:, :, 0], seen, drafting, attend)
+        tokens = eagle2_loss(guessed, states, wanted, target, drafting)[0]
+        if self.without == "guide":
+            return tokens
+        assert attend.look is not None
+        cells = stream_cells(record, rows)[None].to(target.device)
+        missed, known = overlooked(attend.look, cells, drafting, ahead=2)
+        return tokens + GUIDE_WEIGHT * missed / known.clamp(min=1)
 
     def write(self, folder: Path) -> None:
         write_eagle2(self.head, folder)

@@ -23,6 +23,7 @@ from glance.training.eagle3 import (
     guide_loss,
     unroll,
 )
+from glance.training.looking import stream_cells
 from glance.training.recipe import (
     GUIDE_WEIGHT,
     Recipe,
@@ -100,10 +101,8 @@ class Eagle3Recipe(Recipe):
         tokens = eagle3_loss(steps, self.head, says, wanted, drafting)[0]
         if self.without == "guide":
             return tokens
-        cells = record.cells[rows]
-        places = torch.where(cells < 0, -1, torch.searchsorted(rows, cells.clamp(min=0)))
-        guide = guide_loss(attend.looks, places[None].to(target.device), drafting)
-        return tokens + GUIDE_WEIGHT * guide
+        cells = stream_cells(record, rows)[None].to(target.device)
+        return tokens + GUIDE_WEIGHT * guide_loss(attend.looks, cells, drafting)
 
     def write(self, folder: Path) -> None:
         write_eagle3(self.head, folder)

@@ -3,6 +3,8 @@
 Run: python -m pytest tests/unit/test_training_eagle.py
 """
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -10,6 +12,7 @@ from torch.nn import functional as F
 
 from glance.drafters.grown import Children, TreeShape
 from glance.training import eagle2, eagle3
+from glance.training.looking import Watched, overlooked, stream_cells
 from tests import tiny_models
 from tests.eagle_heads import drafter, eagle2_head, eagle3_head
 
@@ -124,6 +127,25 @@ def test_the_guide_of_eagle3_written_out(tiny, text) -> None:
         eagle3.unroll(*given, eagle3.OwnSteps(20, rows.device, rows)), whole, strict=True
     ):
         torch.testing.assert_close(one, other)
+
+
+def test_eagle2_is_watched_while_it_guesses(tiny, text) -> None:
+    draft, rows = drafter("eagle2", tiny, TreeShape(1, 1, 1)), torch.arange(8, 17)
+    attend = Watched(eagle2.causal_mask(20, rows.device)[:, :, rows])
+    given = draft.head, text["embeds"], text["states"], rows
+    torch.testing.assert_close(eagle2.guess(*given, attend), eagle2.guess(*given))
+    torch.testing.assert_close(attend.look.exp().sum(-1), torch.ones(1, 9))
+    cells = torch.full((1, 20), -1)
+    cells[0, 12], cells[0, 19] = 3, 5  # of row 17's token, which no row here speaks of
+    missed, known = overlooked(attend.look, cells, rows, ahead=2)
+    assert known == 1
+    torch.testing.assert_close(missed, -attend.look[0, 10 - 8, 3])
+
+
+def test_cells_are_found_in_the_stream_of_a_question() -> None:
+    record = SimpleNamespace(cells=torch.tensor([-1, -1, -1, -1, 1, 2, 0]))
+    rows = torch.tensor([0, 1, 2, 5, 6])  # rows 3 and 4 are another question's
+    assert stream_cells(record, rows).tolist() == [-1, -1, -1, 2, 0]
 
 
 def test_the_loss_of_eagle3_written_out(tiny, text) -> None:

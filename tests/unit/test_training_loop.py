@@ -28,7 +28,7 @@ from glance.heads.formats_eagle import write_eagle3
 from glance.sampling import Sampler
 from glance.targets.base import Target
 from glance.training import corpus as gathered
-from glance.training import head, loop, recipe_eagle3
+from glance.training import head, loop, recipe_eagle2, recipe_eagle3
 from glance.training.blocks import Gaze
 from glance.training.capture import answer_page, save_record
 from glance.training.card import card
@@ -216,6 +216,7 @@ def test_a_head_is_trained_without_a_part_of_its_recipe(
     # these pages have no cells
     monkeypatch.setattr(Gaze, "loss", lambda *_: torch.ones(()))
     monkeypatch.setattr(recipe_eagle3, "guide_loss", lambda *_: torch.ones(()))
+    monkeypatch.setattr(recipe_eagle2, "overlooked", lambda *_, **_how: (torch.ones(()),) * 2)
     whole, run = (
         training(target, corpus, tmp_path / (without or "whole"), name, without)
         for without in ("", part)
