@@ -43,7 +43,7 @@ EXAMPLES = (
         "form", 9002, "options", "Could you tell me all options?", "Form, blurred: its options"
     ),
     Example(
-        "table", 9002, "all_values", "List every item with its price.", "Table: items and prices"
+        "table", 9010, "all_values", "List every item with its price.", "Table: items and prices"
     ),
     Example(
         "chart", 9015, "all_values", "Read every label and value.", "Chart, folded: its values"
