@@ -116,10 +116,12 @@ def test_stop_is_heard_while_the_model_decodes(live_url, visit):
 
 
 def test_a_deep_tree_on_a_phone_pans_in_its_own_box(live_url, visit):
-    example = load_examples()[0]
-    lines = [json.loads(line) for line in example.recorded().splitlines()]
-    builds = [line for line in lines if line["kind"] == "build"]
-    deepest = max(builds, key=lambda line: depth(line["tree"]["parent"]))["r"]
+    _, deepest, example = max(
+        (depth(line["tree"]["parent"]), line["r"], example)
+        for example in load_examples()
+        for line in map(json.loads, example.recorded().splitlines())
+        if line["kind"] == "build"
+    )
     page = visit(f"{live_url}?ex={example.id}&round={deepest}", width=390, height=844)
     expect(page.locator(".g-round-label")).to_contain_text(f"Round {deepest} of")
     # until this round is drawn, the frame is as wide as another one's tree
