@@ -59,7 +59,7 @@
         const group = add(step.r, lane.tokens.slice(step.from, step.to));
         if (step.accepted >= LEAP) {
           group.classList.add("g-leap");
-          group.dataset.tag = `one pass, ${step.to - step.from} tokens`;
+          group.dataset.tag = `${step.to - step.from} in 1 pass`; // as wide as its room in any font
         }
         made.body.append(group);
         made.groups.push({ group, step });
