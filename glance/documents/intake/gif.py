@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-from glance.documents.intake.document import MAX_PIXELS, DocumentError
+from glance.documents.intake.apart import read_apart
+from glance.documents.intake.document import MAX_PIXELS
 
 DRAW = Path(__file__).with_name("draw_gif.py")
 SECONDS = 10  # a page takes a fraction of one
@@ -28,14 +26,4 @@ def first_frame(data: bytes) -> tuple[dict[str, Any], bytes]:
     Raises:
         DocumentError: it is damaged, or takes longer than any page should.
     """
-    command = [sys.executable, "-P", str(DRAW), str(MAX_PIXELS)]
-    try:
-        done = subprocess.run(
-            command, input=data, capture_output=True, timeout=SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise DocumentError(ENDLESS) from error
-    if done.returncode:
-        raise DocumentError(DAMAGED)
-    head, _, frame = done.stdout.partition(b"\n")
-    return json.loads(head), frame
+    return read_apart(DRAW, (MAX_PIXELS,), data, SECONDS, endless=ENDLESS, failed=DAMAGED)

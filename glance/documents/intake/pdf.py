@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
+from glance.documents.intake.apart import read_apart
 from glance.documents.intake.document import (
     MAX_PIXELS,
     Document,
@@ -70,17 +68,8 @@ def read_pdf(data: bytes, page: int, name: str) -> Document:
 
 def _drawn(data: bytes, page: int) -> tuple[dict[str, Any], bytes]:
     """What the drawing process tells of the file, and the page's pixels."""
-    command = [sys.executable, "-P", str(DRAW), str(page), str(DPI), str(MAX_PIXELS)]
-    try:
-        done = subprocess.run(
-            command, input=data, capture_output=True, timeout=SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise DocumentError(ENDLESS) from error
-    if done.returncode:
-        raise DocumentError(UNDRAWN)
-    head, _, pixels = done.stdout.partition(b"\n")
-    told = json.loads(head)
+    numbers = page, DPI, MAX_PIXELS
+    told, pixels = read_apart(DRAW, numbers, data, SECONDS, endless=ENDLESS, failed=UNDRAWN)
     if "error" in told:
         raise DocumentError(LOCKED if told["error"] == "locked" else DAMAGED)
     return told, pixels
