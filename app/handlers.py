@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -161,13 +162,10 @@ def on_stop(trace: Any) -> Frame:
     Args:
         trace: the trace as the page has it.
     """
-    try:
-        if not isinstance(trace, str) or len(trace) > MAX_TRACE_BYTES:
-            return Frame(state("stopped", STOPPED))
-        with whole_lines():
+    if isinstance(trace, str) and len(trace) <= MAX_TRACE_BYTES:
+        with suppress(TraceError), whole_lines():  # the run may not have begun to decode
             return stopped(trace, STOPPED)
-    except TraceError:  # the run has not begun to decode
-        return Frame(state("stopped", STOPPED))
+    return Frame(state("stopped", STOPPED))
 
 
 def on_open(path: str | None) -> tuple[str | None, Frame]:
