@@ -19,10 +19,11 @@ import numpy as np
 from glance.forced import read
 from glance.law import LEAST_ROUNDS, Law
 from glance.law_checks import check
+from glance.probes.altered import rounds_with
 from glance.probes.asked import Setup, asked, blind
 from glance.probes.outcome import Outcome, Row, Table, above
 from glance.probes.resampled import Resampled, estimate
-from glance.probes.rounds import Round, Shape, law_rounds, replay
+from glance.probes.rounds import Round, law_rounds
 
 
 def run(setup: Setup) -> Outcome:
@@ -31,7 +32,7 @@ def run(setup: Setup) -> Outcome:
     for one in asked(setup):
         for rounds, posed in zip(arms.values(), (one, blind(setup, one)), strict=True):
             states = read(setup.target, posed.prompt, posed.answer, setup.drafter.taps)
-            rounds += replay(setup.drafter, states, posed, {"": Shape(setup.node_budget)})[""]
+            rounds += rounds_with(setup, posed, states)
     sample = Resampled([one for rounds in arms.values() for one in rounds])
     found = {arm: _fitted(sample, rounds) for arm, rounds in arms.items()}
     (seen, told), (unseen, _) = found.values()

@@ -283,7 +283,7 @@ def test_the_law_with_and_without_a_page(
             made.append(Round(at, h, a, 15, a + 1, "docvqa", one.page.index))
         return {"": made}
 
-    monkeypatch.setattr(text_only_prompts, "replay", replayed)
+    monkeypatch.setattr("glance.probes.altered.replay", replayed)
     outcome = text_only_prompts.run(setup(4, 3, tasks=("docvqa",)))
     said = {row[""]: (row["with the page"], row["text alone"]) for row in outcome.tables[0].rows}
     assert said["rounds"] == (1600, 1600)
