@@ -30,7 +30,8 @@ class Recipe(ABC):
         a_page: what it learns of a page in one step, for the card.
         stages: the answers that it learns from, in order; every kind of head gets as many tokens.
         parts: what it can be trained without, to see what that part is worth.
-        settings: fields of the head's config, by the part that is left out.
+        settings: fields of the head's config: "" has those of a whole head, a part what leaving
+            it out changes in them.
         without: the part that is left out, "" for none.
         head: float32, with random weights unless one was given.
         generator: every draw of the losses comes from it.
@@ -57,6 +58,11 @@ class Recipe(ABC):
         self.generator = torch.Generator()
 
     @classmethod
+    def setting(cls, without: str) -> dict[str, Any]:
+        """What is set in the config of a head that one part is left out of, "" for none."""
+        return {**cls.settings.get("", {}), **cls.settings.get(without, {})}
+
+    @classmethod
     def given(cls, target: Target, folder: Path, without: str = "") -> Any:
         """A finished head, of whatever target, as one of this target's: it keeps its own shape.
 
@@ -65,7 +71,7 @@ class Recipe(ABC):
         """
         head = cls.read(folder, target.num_layers)
         wanted = {"hidden_size": target.hidden_size, "vocab_size": target.vocab_size}
-        for name, value in {**wanted, **cls.settings.get(without, {})}.items():
+        for name, value in {**wanted, **cls.setting(without)}.items():
             found = getattr(head.config, name)
             if found != value:
                 raise HeadError(

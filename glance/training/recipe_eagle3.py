@@ -45,10 +45,7 @@ class Eagle3Recipe(Recipe):
     name = "eagle3"
     title = "EAGLE-3 head"
     parts = ("guide",)
-    settings: ClassVar[dict[str, dict[str, Any]]] = {
-        "": {"image_stream": "pad_embed"},
-        "guide": {"image_stream": "pad_embed"},
-    }
+    settings: ClassVar[dict[str, dict[str, Any]]] = {"": {"image_stream": "pad_embed"}}
 
     @classmethod
     def reads(cls, target: Target) -> tuple[int, ...]:

@@ -28,12 +28,12 @@ class HiViSRecipe(FeatureRecipe):
     parts = ("hiding", "residual")
     settings: ClassVar[dict[str, dict[str, Any]]] = {
         "": {"image_tokens": False, "residual_steps": RESIDUALS},
-        "hiding": {"image_tokens": True, "residual_steps": RESIDUALS},
-        "residual": {"image_tokens": False, "residual_steps": 0},
+        "hiding": {"image_tokens": True},
+        "residual": {"residual_steps": 0},
     }
 
     def build(self, corpus: Corpus) -> nn.Module:
-        return HiViSHead(HiViSConfig(**self.sizes(), **self.settings[self.without]))
+        return HiViSHead(HiViSConfig(**self.sizes(), **self.setting(self.without)))
 
     def loss(self, records: Sequence[Record], answers: Answers) -> Tensor:
         return torch.stack([self._loss(record) for record in records]).mean()

@@ -32,15 +32,15 @@ class ViSpecRecipe(FeatureRecipe):
     parts = ("adaptor", "global-vector")
     settings: ClassVar[dict[str, dict[str, Any]]] = {
         "": {"adaptor": True, "global_vector": True},
-        "adaptor": {"adaptor": False, "global_vector": True},
-        "global-vector": {"adaptor": True, "global_vector": False},
+        "adaptor": {"adaptor": False},
+        "global-vector": {"global_vector": False},
     }
     stages = ("rest", "sampled")
 
     def build(self, corpus: Corpus) -> nn.Module:
         first: Any = self.target.family.text_layers(self.target.model)[0]
         bias = first.self_attn.q_proj.bias is not None  # configs do not always say so
-        config = ViSpecConfig(**self.sizes(), **self.settings[self.without], attention_bias=bias)
+        config = ViSpecConfig(**self.sizes(), **self.setting(self.without), attention_bias=bias)
         return ViSpecHead(config)
 
     def layers(self) -> Iterable[nn.Module]:
