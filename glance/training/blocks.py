@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from glance.heads.block import BlockHead, BlockLayer, KeysValues, Rope, rotate
 from glance.targets.base import Target
 from glance.training.capture import Record
+from glance.training.looking import missed
 
 PADDING = -1  # segment of rows that only fill up a batch
 
@@ -188,6 +189,5 @@ class Gaze:
         pages, count, offsets = cells.shape
         log_p = score.masked_fill(~mask[:, 0], -1e9).log_softmax(-1)
         log_p = log_p.view(pages, count, offsets + 1, -1)[:, :, 1:]
-        known = cells >= 0
-        chosen = log_p.gather(-1, cells.clamp(min=0)[..., None])[..., 0]
-        return -(chosen * known).sum() / known.sum().clamp(min=1)
+        total, known = missed(log_p, cells)
+        return total / known.clamp(min=1)

@@ -27,11 +27,15 @@ class OwnSteps:
     """Attention of the training-time test; one object serves all steps of a batch.
 
     Attributes:
-        looks: log attention of the first head, a step each: [P, R, T and the own later steps].
+        looks: if watched, log attention of the first head, a step each:
+            [P, R, T and the own later steps].
     """
 
-    def __init__(self, rows: int, device: torch.device, drafting: Rows = ALL) -> None:
+    def __init__(
+        self, rows: int, device: torch.device, drafting: Rows = ALL, *, watched: bool = False
+    ) -> None:
         self.looks: list[Tensor] = []
+        self._watched = watched
         self._mask = causal_mask(rows, device)[:, :, drafting]
         self._keys: list[Tensor] = []  # a step each: [P, h, T, e]
         self._values: list[Tensor] = []
@@ -45,7 +49,8 @@ class OwnSteps:
         first = (q @ self._keys[0].transpose(-1, -2)).masked_fill(~self._mask, -torch.inf)
         own = [(q * keys).sum(-1, keepdim=True) for keys in self._keys[1:]]
         scores = torch.cat((first, *own), dim=-1)
-        self.looks.append(scores[:, 0].float().log_softmax(-1))
+        if self._watched:
+            self.looks.append(scores[:, 0].float().log_softmax(-1))
         weights = scores.softmax(-1)
         rows = self._keys[0].shape[2]
         seen = weights[..., :rows] @ self._values[0]
@@ -61,7 +66,7 @@ def unroll(
     positions: Tensor,  # [P, axes, T]
     steps: int = STEPS,
     rows: Rows = ALL,  # [R] that draft; of the others there are keys and values only
-    attend: OwnSteps | None = None,  # of these rows, to be asked where they looked
+    attend: OwnSteps | None = None,  # of these rows, watched, to be asked where they looked
 ) -> Iterator[Tensor]:
     """Draft logits [P, R, draft vocabulary], a step each.
 
@@ -124,8 +129,8 @@ def guide_loss(
     """
     loss = torch.zeros((), device=cells.device)
     for step, look in enumerate(looks):
-        missed, _ = overlooked(look, cells, rows, step + 2)
-        loss = loss + DECAY**step * missed / cells.numel()
+        total, _ = overlooked(look, cells, rows, step + 2)
+        loss = loss + DECAY**step * total / cells.numel()
     return loss
 
 

@@ -1,8 +1,9 @@
-"""Where a sequential head's first attention head looks, and the loss that tells it where to.
+"""Where a head's first attention head looks, and the loss that tells it where to.
 
 What a token was copied from stands in one cell of the page, and a head that looks there has the
 token before it. The losses of the papers leave a head to find that out; told so, it learns in
-hundreds of steps. It is the project's own addition, the same idea as `glance.training.blocks.Gaze`.
+hundreds of steps. It is the project's own addition. Of block heads `glance.training.blocks.Gaze`
+knows where they look.
 """
 
 from __future__ import annotations
@@ -44,7 +45,15 @@ def overlooked(
     """-log(attention on the cell of the token that a row speaks of), summed; and of how many."""
     to = rows + ahead
     inside = to < cells.shape[1]
-    goal = cells[:, to.clamp(max=cells.shape[1] - 1)].masked_fill(~inside, -1)  # [P, R]
+    goal = cells[:, to.clamp(max=cells.shape[1] - 1)].masked_fill(~inside, -1)
+    return missed(look, goal)
+
+
+def missed(
+    look: Tensor,  # [..., keys] log attention
+    goal: Tensor,  # [...] the key to look at, -1 for none
+) -> tuple[Tensor, Tensor]:
+    """-log(attention on the goal), summed over the rows that have one; and how many have."""
     known = goal >= 0
     chosen = look.gather(-1, goal.clamp(min=0)[..., None])[..., 0]
     return -chosen[known].sum(), known.sum()

@@ -42,15 +42,17 @@ class Eagle2Recipe(FeatureRecipe):
         wanted = lessons(record.answer[rows][None]).to(target.device)
         drafting = shifted(wanted, 1)[0].nonzero()[:, 0]
         seen = noisy(states, self.generator)
-        attend = Watched(causal_mask(len(rows), target.device)[:, :, drafting])
+        attend = None
+        if self.without != "guide":
+            attend = Watched(causal_mask(len(rows), target.device)[:, :, drafting])
         guessed = guess(self.head, features[:, :, 0], seen, drafting, attend)
         tokens = eagle2_loss(guessed, states, wanted, target, drafting)[0]
-        if self.without == "guide":
+        if attend is None:
             return tokens
         assert attend.look is not None
         cells = stream_cells(record, rows)[None].to(target.device)
-        missed, known = overlooked(attend.look, cells, drafting, ahead=2)
-        return tokens + GUIDE_WEIGHT * missed / known.clamp(min=1)
+        total, known = overlooked(attend.look, cells, drafting, ahead=2)
+        return tokens + GUIDE_WEIGHT * total / known.clamp(min=1)
 
     def write(self, folder: Path) -> None:
         write_eagle2(self.head, folder)

@@ -85,7 +85,8 @@ class Eagle3Recipe(Recipe):
         at = record.rotary if config.mrope_section else record.positions[None]
         wanted = lessons(record.answer[rows][None]).to(target.device)
         drafting = drafting_rows(wanted)
-        attend = OwnSteps(len(rows), target.device, drafting)
+        guided = self.without != "guide"
+        attend = OwnSteps(len(rows), target.device, drafting, watched=guided)
         steps = unroll(
             self.head,
             target.embed(record.ids[rows][None].to(target.device)),
@@ -96,7 +97,7 @@ class Eagle3Recipe(Recipe):
         )
         says = target.lm_head(target.final_norm(last[None].to(target.device, target.dtype)))
         tokens = eagle3_loss(steps, self.head, says, wanted, drafting)[0]
-        if self.without == "guide":
+        if not guided:
             return tokens
         cells = stream_cells(record, rows)[None].to(target.device)
         return tokens + GUIDE_WEIGHT * guide_loss(attend.looks, cells, drafting)

@@ -103,7 +103,7 @@ def test_lessons_begin_at_the_root_and_end_with_the_answer() -> None:
 def test_the_guide_of_eagle3_written_out(tiny, text) -> None:
     """Step i of row t speaks of the token of row t + 2 + i, and is to look at that one's cell."""
     head, rows = eagle3_head(tiny).double(), torch.arange(8, 17)
-    attend = eagle3.OwnSteps(20, rows.device, rows)
+    attend = eagle3.OwnSteps(20, rows.device, rows, watched=True)
     given = head, text["embeds"], text["features"], text["positions"], 3, rows
     told = list(eagle3.unroll(*given, attend))
     for one, other in zip(told, eagle3.unroll(*given), strict=True):
@@ -124,7 +124,9 @@ def test_the_guide_of_eagle3_written_out(tiny, text) -> None:
     # what it watches is what the layer does
     whole = list(eagle3.unroll(*given))
     for one, other in zip(
-        eagle3.unroll(*given, eagle3.OwnSteps(20, rows.device, rows)), whole, strict=True
+        eagle3.unroll(*given, eagle3.OwnSteps(20, rows.device, rows, watched=True)),
+        whole,
+        strict=True,
     ):
         torch.testing.assert_close(one, other)
 
