@@ -48,7 +48,8 @@ def state(
     """Value of the state region: what is going on, in words.
 
     Args:
-        phase: idle, waiting, running, done, stopped or error.
+        phase: idle, waiting, running, done, stopped, error, or refused: of a file that cannot be
+            read, about which there is nothing to ask.
         run: which run this is about; the page drops what a run says after another took over.
         source: whose lines the page shows now: live, recorded, opened; empty if unchanged.
         asked: the question as it was typed, which the page compares with what is typed since.

@@ -71,7 +71,7 @@ def on_upload(path: str | None) -> tuple[Held | None, str, str, str]:
     try:
         held = Held.first_page(*_taken(path))
     except DocumentError as error:
-        return None, "null", chips(GENERAL_QUESTIONS), state("error", str(error), "error")
+        return None, "null", chips(GENERAL_QUESTIONS), state("refused", str(error), "error")
     shown, notices = look(held.documents)
     return held, shown, chips(GENERAL_QUESTIONS), _told(notices)
 

@@ -126,7 +126,8 @@
     clearTimeout(unread);
     unread = 0;
     wanted = null;
-    if (button && player.phase !== "error") setTimeout(() => button.click(), 60);
+    // what became of the reading may be told a moment later
+    if (button) setTimeout(() => player.phase === "error" || button.click(), 60);
   };
   player.reads = () => {
     clearTimeout(unread);
@@ -151,6 +152,8 @@
       if (!unread) return;
       wanted = button;
       G.emit("unread");
+    } else if (player.phase === "refused") {
+      event.stopPropagation(); // there is nothing to ask about, and what is told says why
     } else {
       running(true);
       unheard = setTimeout(() => running(false), 8000);

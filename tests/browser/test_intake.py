@@ -141,10 +141,11 @@ def test_a_run_is_not_begun_on_a_file_that_cannot_be_read(toy_url, visit, tmp_pa
     page = visit(toy_url)
     (tmp_path / "bad.pdf").write_bytes(b"%PDF-1.7 and nothing more")
     page.set_input_files(FIELD, tmp_path / "bad.pdf")
-    page.click("#g-run")
-    expect(page.locator(".g-state")).to_contain_text("damaged")
-    page.wait_for_timeout(500)
-    expect(page.locator(".g-state")).to_contain_text("damaged")
+    for _pressed in ("while it is read", "after it was read"):
+        page.click("#g-run")
+        expect(page.locator(".g-state")).to_contain_text("damaged")
+        page.wait_for_timeout(500)
+        expect(page.locator(".g-state")).to_contain_text("damaged")
 
 
 def test_a_picture_is_pasted_and_another_after_it(toy_url, visit):
