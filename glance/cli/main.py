@@ -516,6 +516,15 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         "eagle3 or eagle2; adaptor or global-vector of vispec; hiding (of image tokens) or "
         "residual of hivis",
     )
+    train.add_argument(
+        "--rate",
+        type=_rate,
+        action="append",
+        metavar="R",
+        default=[],
+        help="a learning rate to try for a head, in place of the four that are compared; repeat "
+        "it for several. A head that goes on from another one seems best at low ones at first",
+    )
     _add_target(train)
     train.set_defaults(target=None)  # only a head has one, so whether it is given counts
     _add_max_pixels(train)
@@ -780,6 +789,16 @@ def _temperature(text: str) -> float:
 
 
 _temperature.__name__ = "number"  # argparse names the type so in "invalid ... value"
+
+
+def _rate(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError("must be a number between 0 and 1")
+    return value
+
+
+_rate.__name__ = "number"
 
 
 def _minutes(text: str) -> float:

@@ -40,6 +40,9 @@ def run(options: Namespace) -> int:
     if options.without and (options.all or options.what == "target"):
         note("--without leaves out a part of one head: name it with --drafter.")
         return 2
+    if options.rate and options.what == "target":
+        note("The target's learning rates are part of its recipe: leave --rate away.")
+        return 2
     if options.resume and (options.layers or options.width):
         note("A resumed run keeps its shape: leave --layers and --width away.")
         return 2
@@ -78,6 +81,7 @@ def run(options: Namespace) -> int:
                 online=options.taps == "online",
                 max_pixels=options.max_pixels,
                 without=options.without,
+                rates=options.rate,
             )
             if is_first():
                 for folder in folders:

@@ -47,6 +47,7 @@ def train(
     online: bool = False,
     max_pixels: int | None = None,
     without: str = "",
+    rates: Sequence[float] = (),
 ) -> list[Path]:
     """Train heads for `minutes` in all, shared out evenly; what one leaves goes to the others.
 
@@ -65,6 +66,7 @@ def train(
         online: with data: keep no taps on disk, the target gives them at every step.
         max_pixels: with data: images are scaled down to so many.
         without: the part of the recipe to leave out, one of its `parts`.
+        rates: learning rates to try in place of the loop's own.
 
     Returns:
         The folders of the finished heads.
@@ -133,6 +135,7 @@ def train(
         command += " --taps online" if online else ""
         command += f" --max-pixels {max_pixels}" if max_pixels else ""
     command += f" --without {without}" if without else ""
+    command += "".join(f" --rate {rate:g}" for rate in rates)
 
     drawing = partial(sample_answer, folder=corpus.folder, taps=RECIPES["vispec"].taps(loaded))
     folders = []
@@ -145,6 +148,7 @@ def train(
                 out / name,
                 resume and name in begun,
                 str(start or ""),
+                rates,
             )
             folder = run.run(left / (len(drafters) - number))
             if is_first():

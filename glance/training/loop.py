@@ -14,7 +14,7 @@ import math
 import random
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +38,7 @@ from glance.training.say import say
 
 SEED = 0
 PAGES_A_STEP = 8
-RATES = (1.5e-4, 5e-4, 1.5e-3, 4.5e-3)  # tried for every head; AdamW's, see MuonAdamW
+RATES = (1.5e-4, 5e-4, 1.5e-3, 4.5e-3)  # tried for a head; AdamW's, see MuonAdamW
 SEARCH_STEPS = 100  # of each trial
 SEARCH_SHARE = 0.2  # of a stage's time, at most, for all trials
 WARM_UP = 50  # steps
@@ -94,8 +94,10 @@ class HeadTraining:
         folder: Path,
         resume: bool = False,
         start: str = "",  # what people call the finished head that the recipe was given
+        rates: Sequence[float] = (),  # learning rates to try, RATES unless given
     ) -> None:
         self.recipe = recipe
+        self._to_try = rates or RATES
         self.corpus = corpus
         self.folder = folder
         self.target = recipe.target
@@ -186,9 +188,9 @@ class HeadTraining:
     def _search(self, stage: Stage, until: float) -> None:
         """Short runs from the same weights, one a rate; go on from the best."""
         weights = {name: p.detach().clone() for name, p in self.recipe.head.named_parameters()}
-        each, most = SEARCH_SHARE * (until - stage.begun) / len(RATES), SEARCH_STEPS
+        each, most = SEARCH_SHARE * (until - stage.begun) / len(self._to_try), SEARCH_STEPS
         found: tuple[Replayed, dict[str, Tensor]] | None = None
-        for rate in RATES:
+        for rate in self._to_try:
             self._restore(weights)
             begun, steps = self._now(), 0
             # the first trial may run out of time; the others get as many steps

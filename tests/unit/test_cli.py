@@ -172,6 +172,8 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["train", "head", "--drafter", "eagle2", "--all"], "--drafter"),
         (["train", "head", "--all", "--start", "nowhere"], "random weights"),
         (["train", "target", "--all"], "trains heads"),
+        (["train", "target", "--rate", "1e-3"], "recipe"),
+        (["train", "head", "--rate", "2"], "between 0 and 1"),
         (["train", "head", "--all", "--without", "residual"], "one head"),
         (["train", "head", "--taps", "online"], "online needs --data"),
         (["train", "head", "--taps", "none"], "cached"),
@@ -729,7 +731,7 @@ def test_train_hands_its_options_on(
     options = ["--out", str(tmp_path), "--minutes", "7", "--resume", "--device", "cpu"]
     assert main(["train", "target", *options]) == 0
     assert main(["train", "head", "--target", "runs/target/model", *options]) == 0
-    cached = {"online": False, "max_pixels": None, "without": ""}
+    cached = {"online": False, "max_pixels": None, "without": "", "rates": []}
     assert calls == [
         (tmp_path, 7.0, True, "cpu", {"layers": 8, "width": 256}),
         (("glance",), "runs/target/model", tmp_path, 7.0, True, "cpu", None, None, cached),
@@ -747,8 +749,9 @@ def test_train_hands_its_options_on(
     assert main(["train", "head", "--out", str(tmp_path), "--start", str(start)]) == 0
     assert calls[-1][-3:] == (start, None, cached)
     own = ["--data", "own.jsonl", "--taps", "online", "--max-pixels", "1000", "--without", "guide"]
+    own += ["--rate", "1e-3", "--rate", "2e-3"]
     assert main(["train", "head", "--out", str(tmp_path), *own]) == 0
-    given = {"online": True, "max_pixels": 1000, "without": "guide"}
+    given = {"online": True, "max_pixels": 1000, "without": "guide", "rates": [1e-3, 2e-3]}
     assert calls[-1][-2:] == (Path("own.jsonl"), given)
     said = capsys.readouterr().out
     for folder in (tmp_path / "model", *(tmp_path / name / "head" for name in HEADS)):

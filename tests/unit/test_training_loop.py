@@ -288,6 +288,16 @@ def test_the_search_goes_on_from_the_best_rate(
     assert stage.plateau.points == [(1, 1.9)]
 
 
+def test_only_the_rates_that_were_asked_for_are_tried(
+    target: Target, corpus: Corpus, tmp_path: Path
+) -> None:
+    run = scripted(target, corpus, tmp_path, {2e-3: 1.5}, rates=[2e-3])
+    run.run(NO_TIME)
+    [stage] = run.progress.stages
+    assert stage.tried == [(2e-3, 1.5)]
+    assert stage.rate == 2e-3
+
+
 def test_training_ends_when_validation_is_flat(
     target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
