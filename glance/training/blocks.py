@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from glance.heads.block import BlockHead, BlockLayer, KeysValues, Rope, rotate
+from glance.heads.block import BlockAttention, BlockHead, BlockLayer, KeysValues, Rope, rotate
 from glance.targets.base import Target
 from glance.training.capture import Record
 from glance.training.looking import missed
@@ -163,31 +163,44 @@ def block_loss(
 
 
 class Gaze:
-    """Guided attention: the first head of the last layer must look at what its row predicts.
+    """Guided attention: the first head of a layer must look at what its row predicts.
 
-    The weights are computed again from what the layer was given; the head itself is unchanged.
+    So in every layer but the first, which finds out where the answer is on the page. The weights
+    are computed again from what a layer was given; the head itself is unchanged.
     """
 
     def __init__(self, head: BlockHead) -> None:
-        self._attention = cast("BlockLayer", head.layers[-1]).self_attn
-        self._seen: tuple[Tensor, Rope, Callable[..., KeysValues], Tensor] | None = None
-        self._attention.register_forward_pre_hook(self._see)
+        self._seen: dict[BlockAttention, tuple[Any, ...]] = {}
+        for layer in head.layers[1:] or head.layers:
+            cast("BlockLayer", layer).self_attn.register_forward_pre_hook(self._see)
 
-    def _see(self, _module: nn.Module, args: tuple[Any, ...]) -> None:
-        self._seen = (args[0], args[1], args[2], args[3])
+    def _see(self, attention: nn.Module, args: tuple[Any, ...]) -> None:
+        self._seen[cast("BlockAttention", attention)] = args
 
     def loss(self, cells: Tensor) -> Tensor:  # [P, A, L] from block_cells
-        """Mean of -log(attention on the cell) over the rows whose cell is known."""
-        assert self._seen is not None, "draft blocks before asking for the loss"
-        x, rope, join, mask = self._seen
-        attention, e = self._attention, self._attention.head_dim
-        q = rotate(attention.q_norm(F.linear(x, attention.q_proj.weight[:e]))[:, None], rope)
-        k = attention.k_proj(x).view(*x.shape[:2], -1, e)
-        k = rotate(attention.k_norm(k).transpose(1, 2), rope)
-        keys, _ = join(k, k)
-        score = (q[:, 0].to(keys.dtype) @ keys[:, 0].transpose(-1, -2)).float() * e**-0.5
+        """Mean of -log(attention on the cell) over layers, and the rows whose cell is known."""
+        assert self._seen, "draft blocks before asking for the loss"
         pages, count, offsets = cells.shape
-        log_p = score.masked_fill(~mask[:, 0], -1e9).log_softmax(-1)
-        log_p = log_p.view(pages, count, offsets + 1, -1)[:, :, 1:]
-        total, known = missed(log_p, cells)
-        return total / known.clamp(min=1)
+        losses = []
+        for attention, seen in self._seen.items():
+            look = first_head(attention, *seen).view(pages, count, offsets + 1, -1)[:, :, 1:]
+            total, known = missed(look, cells)
+            losses.append(total / known.clamp(min=1))
+        return torch.stack(losses).mean()
+
+
+def first_head(
+    attention: BlockAttention,
+    x: Tensor,  # [P, Q, d]
+    rope: Rope,
+    join: Callable[[Tensor, Tensor], KeysValues],
+    mask: Tensor,  # bool [P, 1, Q, S+Q]
+) -> Tensor:
+    """Log attention [P, Q, S+Q] of the first of a layer's attention heads."""
+    e = attention.head_dim
+    q = rotate(attention.q_norm(F.linear(x, attention.q_proj.weight[:e]))[:, None], rope)
+    k = attention.k_proj(x).view(*x.shape[:2], -1, e)
+    k = rotate(attention.k_norm(k).transpose(1, 2), rope)
+    keys, _ = join(k, k)
+    score = (q[:, 0].to(keys.dtype) @ keys[:, 0].transpose(-1, -2)).float() * e**-0.5
+    return score.masked_fill(~mask[:, 0], -1e9).log_softmax(-1)
