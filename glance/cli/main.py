@@ -517,6 +517,13 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         "residual of hivis",
     )
     train.add_argument(
+        "--draft-layers",
+        type=_whole(1, 16),
+        metavar="N",
+        help="layers of the glance head (default: 2); one that it starts from may have fewer, and "
+        "drafts the same at first with the new ones",
+    )
+    train.add_argument(
         "--rate",
         type=_rate,
         action="append",

@@ -43,8 +43,11 @@ def run(options: Namespace) -> int:
     if options.rate and options.what == "target":
         note("The target's learning rates are part of its recipe: leave --rate away.")
         return 2
-    if options.resume and (options.layers or options.width):
-        note("A resumed run keeps its shape: leave --layers and --width away.")
+    if options.draft_layers and (options.what == "target" or options.all):
+        note("Only the glance head has draft layers: leave --draft-layers away.")
+        return 2
+    if options.resume and (options.layers or options.width or options.draft_layers):
+        note("A resumed run keeps its shape: leave --layers, --width and --draft-layers away.")
         return 2
     note(f"training the {options.what}; checkpoints go to {out}")
     import torch
@@ -82,6 +85,7 @@ def run(options: Namespace) -> int:
                 max_pixels=options.max_pixels,
                 without=options.without,
                 rates=options.rate,
+                draft_layers=options.draft_layers,
             )
             if is_first():
                 for folder in folders:

@@ -28,6 +28,7 @@ from glance.training.card import card
 from glance.training.corpus import answering, gather, sample_answer
 from glance.training.data_corpus import DataFile, gather_data
 from glance.training.loop import SEED, HeadTraining
+from glance.training.recipe_glance import deepened, new_head
 from glance.training.recipes import RECIPES, all_taps
 from glance.training.say import say
 
@@ -48,6 +49,7 @@ def train(
     max_pixels: int | None = None,
     without: str = "",
     rates: Sequence[float] = (),
+    draft_layers: int | None = None,
 ) -> list[Path]:
     """Train heads for `minutes` in all, shared out evenly; what one leaves goes to the others.
 
@@ -67,14 +69,16 @@ def train(
         max_pixels: with data: images are scaled down to so many.
         without: the part of the recipe to leave out, one of its `parts`.
         rates: learning rates to try in place of the loop's own.
+        draft_layers: of the `glance` head, in place of its recipe's or of those that `start` has,
+            which may be fewer.
 
     Returns:
         The folders of the finished heads.
 
     Raises:
-        HeadError: another drafter or part, no checkpoint to resume or one made for another target,
-            no head to start from or one that does not fit, too little time, or several processes
-            without a data file.
+        HeadError: another drafter, part or depth, no checkpoint to resume or one made for another
+            target, no head to start from or one that does not fit, too little time, or several
+            processes without a data file.
         DataError: the data file cannot be used.
     """
     if unknown := [name for name in drafters if name not in RECIPES]:
@@ -87,6 +91,8 @@ def train(
                 if parts
                 else f"The {name} head has no part to leave out."
             )
+    if draft_layers and tuple(drafters) != ("glance",):
+        raise HeadError("Only the glance head has as many layers as you like: name it alone.")
     begun = [name for name in drafters if (out / name / "state.json").is_file()]
     if resume and not begun:
         raise HeadError(f"There is no checkpoint to resume in {out}.")
@@ -105,6 +111,10 @@ def train(
         folder = own if resume and name in begun and own.is_dir() else begin
         if folder:
             given[name] = RECIPES[name].given(loaded, folder, without)
+    if draft_layers and not resume:
+        torch.manual_seed(SEED)
+        head = given.get("glance")
+        given["glance"] = deepened(head, draft_layers) if head else new_head(loaded, draft_layers)
     began = time.monotonic()
     sampled = any("sampled" in RECIPES[name].stages for name in drafters)
     if asked:
@@ -135,6 +145,7 @@ def train(
         command += " --taps online" if online else ""
         command += f" --max-pixels {max_pixels}" if max_pixels else ""
     command += f" --without {without}" if without else ""
+    command += f" --draft-layers {draft_layers}" if draft_layers else ""
     command += "".join(f" --rate {rate:g}" for rate in rates)
 
     drawing = partial(sample_answer, folder=corpus.folder, taps=RECIPES["vispec"].taps(loaded))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from glance.heads.block import BlockHead
+from glance.heads.block import BlockHead, BlockLayer
 from glance.heads.config import HeadConfig, HeadError
 from glance.heads.formats import read_head, write_head
 from glance.targets.base import Target
@@ -52,10 +53,7 @@ class GlanceRecipe(Recipe):
         return block_taps(target.num_layers)
 
     def build(self, corpus: Corpus) -> nn.Module:
-        head = BlockHead(head_config(self.target))
-        # The target's lm_head expects rows of this scale.
-        head.norm.load_state_dict(self.target.model.get_decoder().norm.state_dict())
-        return head
+        return new_head(self.target)
 
     def layers(self) -> Iterable[nn.Module]:
         return self.head.layers
@@ -77,6 +75,38 @@ class GlanceRecipe(Recipe):
     @classmethod
     def read(cls, folder: Path, target_layers: int) -> Any:
         return read_head(folder)
+
+
+def new_head(target: Target, layers: int = DRAFT_LAYERS) -> BlockHead:
+    """A head of so many layers with random weights.
+
+    Raises:
+        HeadError: the target has no mask token to spare.
+    """
+    head = BlockHead(replace(head_config(target), num_hidden_layers=layers))
+    # The target's lm_head expects rows of this scale.
+    head.norm.load_state_dict(target.model.get_decoder().norm.state_dict())
+    return head
+
+
+def deepened(head: BlockHead, layers: int) -> BlockHead:
+    """A head of so many layers that drafts as this one does, until it learns.
+
+    The new ones, copies of the last one, add zeros to their input at first.
+
+    Raises:
+        HeadError: it has more layers already.
+    """
+    has = head.config.num_hidden_layers
+    if has > layers:
+        raise HeadError(f"The head to start from has {has} layers, more than {layers}.")
+    deeper = BlockHead(replace(head.config, num_hidden_layers=layers))
+    deeper.load_state_dict(head.state_dict(), strict=False)
+    for layer in cast("list[BlockLayer]", deeper.layers[has:]):
+        layer.load_state_dict(head.layers[-1].state_dict())
+        nn.init.zeros_(layer.self_attn.o_proj.weight)
+        nn.init.zeros_(layer.mlp.down_proj.weight)
+    return deeper
 
 
 def recompute(head: BlockHead) -> None:

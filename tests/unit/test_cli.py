@@ -174,6 +174,8 @@ def test_bare_call_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> No
         (["train", "target", "--all"], "trains heads"),
         (["train", "target", "--rate", "1e-3"], "recipe"),
         (["train", "head", "--rate", "2"], "between 0 and 1"),
+        (["train", "target", "--draft-layers", "2"], "Only the glance head"),
+        (["train", "head", "--drafter", "eagle3", "--draft-layers", "2"], "Only the glance head"),
         (["train", "head", "--all", "--without", "residual"], "one head"),
         (["train", "head", "--taps", "online"], "online needs --data"),
         (["train", "head", "--taps", "none"], "cached"),
@@ -732,6 +734,7 @@ def test_train_hands_its_options_on(
     assert main(["train", "target", *options]) == 0
     assert main(["train", "head", "--target", "runs/target/model", *options]) == 0
     cached = {"online": False, "max_pixels": None, "without": "", "rates": []}
+    cached |= {"draft_layers": None}
     assert calls == [
         (tmp_path, 7.0, True, "cpu", {"layers": 8, "width": 256}),
         (("glance",), "runs/target/model", tmp_path, 7.0, True, "cpu", None, None, cached),
@@ -749,9 +752,10 @@ def test_train_hands_its_options_on(
     assert main(["train", "head", "--out", str(tmp_path), "--start", str(start)]) == 0
     assert calls[-1][-3:] == (start, None, cached)
     own = ["--data", "own.jsonl", "--taps", "online", "--max-pixels", "1000", "--without", "guide"]
-    own += ["--rate", "1e-3", "--rate", "2e-3"]
+    own += ["--rate", "1e-3", "--rate", "2e-3", "--draft-layers", "4"]
     assert main(["train", "head", "--out", str(tmp_path), *own]) == 0
     given = {"online": True, "max_pixels": 1000, "without": "guide", "rates": [1e-3, 2e-3]}
+    given |= {"draft_layers": 4}
     assert calls[-1][-2:] == (Path("own.jsonl"), given)
     said = capsys.readouterr().out
     for folder in (tmp_path / "model", *(tmp_path / name / "head" for name in HEADS)):

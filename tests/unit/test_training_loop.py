@@ -19,11 +19,12 @@ from torch import Tensor
 from glance.cli.main import HEADS, PARTS
 from glance.config import DecodeConfig
 from glance.decode import Decoder
+from glance.drafters.block import BlockDrafter
 from glance.drafters.load import load_drafter
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadError
 from glance.heads.eagle3 import Eagle3Head
-from glance.heads.formats import write_head
+from glance.heads.formats import read_head, write_head
 from glance.heads.formats_eagle import write_eagle3
 from glance.sampling import Sampler
 from glance.targets.base import Target
@@ -36,7 +37,7 @@ from glance.training.corpus import Corpus, record_path
 from glance.training.loop import HeadTraining, Stage
 from glance.training.plateau import LEVELS, Plateau
 from glance.training.recipe import Recipe
-from glance.training.recipe_glance import block_taps, head_config
+from glance.training.recipe_glance import block_taps, deepened, head_config
 from glance.training.recipes import RECIPES, all_taps
 from glance.training.replayed import Replayed, replay
 from tests import tiny_models
@@ -483,6 +484,43 @@ def test_a_block_head_of_another_shape_is_trained_as_it_is(
     assert RECIPES["glance"].taps(target, given) == (1, 2)
     assert all_taps(target, {"glance": given}, ("glance", "medusa")) == (1, 2)
     assert all_taps(target, {}, ("glance", "medusa")) == (0, 1, 2)
+
+
+def test_a_deeper_head_drafts_the_same_until_it_learns(target: Target) -> None:
+    shallow = dflash(target, num_hidden_layers=1)
+    deeper = deepened(shallow, 3)
+    assert deeper.config == replace(shallow.config, num_hidden_layers=3)
+    ids = list(range(20, 30))
+    features = torch.randn(9, 2, target.hidden_size)
+
+    def drafted(head: BlockHead) -> Tensor:
+        drafter = BlockDrafter(head, target)
+        return drafter.draft(drafter.start(ids), ids, features).logits
+
+    same = drafted(deeper)
+    assert torch.equal(drafted(shallow), same)
+    for layer in deeper.layers[1:]:
+        assert not torch.any(layer.self_attn.o_proj.weight)
+        layer.self_attn.o_proj.weight.normal_()
+    assert not torch.allclose(drafted(deeper), same)
+    with pytest.raises(HeadError, match="3 layers, more than 2"):
+        deepened(deeper, 2)
+
+
+def test_the_depth_of_a_glance_head_is_chosen(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(head, "load_target", lambda *_given, **_how: target)
+    monkeypatch.setattr(head, "gather", lambda *_given: corpus)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _count: None)
+    [two] = head.train(("glance",), "tiny", tmp_path / "a", 1e-6, device="cpu", draft_layers=2)
+    where = {"device": "cpu", "start": two, "draft_layers": 4}
+    [four] = head.train(("glance",), "tiny", tmp_path / "b", 1e-6, **where)
+    for folder, layers in ((two, 2), (four, 4)):
+        assert read_head(folder).config.num_hidden_layers == layers
+        assert f"--draft-layers {layers}" in (folder / "README.md").read_text()
+    with pytest.raises(HeadError, match="Only the glance head"):
+        head.train(("glance", "eagle3"), "tiny", tmp_path / "c", 1e-6, draft_layers=2)
 
 
 def test_an_eagle3_head_keeps_its_vocabulary_and_its_taps(
