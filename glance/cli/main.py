@@ -520,7 +520,7 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--draft-layers",
         type=_whole(1, 16),
         metavar="N",
-        help="layers of the glance head (default: 2); one that it starts from may have fewer, and "
+        help="layers of the glance head (default: 3); one that it starts from may have fewer, and "
         "drafts the same at first with the new ones",
     )
     train.add_argument(

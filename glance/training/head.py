@@ -131,8 +131,11 @@ def train(
             max_pixels=max_pixels,
         )
     else:
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))  # one core answers pages
+        threads = torch.get_num_threads()
+        torch.set_num_threads(max(1, threads - 1))  # one core answers pages
         corpus = gather(loaded, target, out, all_taps(loaded, given), 60 * minutes * ANSWERING)
+        if not sampled:  # which another process draws during the training
+            torch.set_num_threads(threads)
     if is_first():
         say(f"{len(corpus.pages)} pages, {corpus.tokens('greedy')} answer tokens for every head")
     (left,) = agree(60 * minutes - (time.monotonic() - began))

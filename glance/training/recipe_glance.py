@@ -29,7 +29,7 @@ from glance.training.corpus import Answers, Corpus
 from glance.training.recipe import GUIDE_WEIGHT, Recipe
 
 BLOCK_SIZE = 16
-DRAFT_LAYERS = 2
+DRAFT_LAYERS = 3
 ANCHORS = {"cpu": 24, "cuda": 512}  # of a page at most: DFlash's 512 where there is a GPU
 
 
