@@ -43,7 +43,11 @@ EXAMPLES = (
         "form", 9002, "options", "Could you tell me all options?", "Form, blurred: its options"
     ),
     Example(
-        "table", 9010, "all_values", "List every item with its price.", "Table: items and prices"
+        "table",
+        9002,
+        "row",
+        "I need the rows of Quiet towel and Praipfloa coffee.",
+        "Table: two rows",
     ),
     Example(
         "chart", 9015, "all_values", "Read every label and value.", "Chart, folded: its values"
