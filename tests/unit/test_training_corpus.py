@@ -92,9 +92,10 @@ class Run:
 
     given: list[tuple[str, bool, float]]
 
-    def __init__(self, recipe, _corpus, folder: Path, resume: bool, start: str) -> None:
+    def __init__(self, recipe, _corpus, folder: Path, resume: bool, start: str, rates) -> None:
         self.recipe, self.folder, self.resume = recipe, folder, resume
         assert not start
+        assert not rates
         self.progress = Progress("tiny", 1, stages=[Stage("greedy", 0.0)])
 
     def run(self, seconds: float) -> Path:
