@@ -174,8 +174,9 @@
       player.phase = state.phase || "idle";
       tell(state.text || "", state.level);
       running(player.runs());
-      // what comes with this is still of the run, what comes later is not wanted any more
-      if (player.phase === "stopped" && player.source === "live") setTimeout(() => G.trace.dropped.add(state.run));
+      // The parts that come with this, in one go, are still of the run. What comes later is not wanted
+      // any more, and may come before any timer of the page fires.
+      if (player.phase === "stopped" && player.source === "live") queueMicrotask(() => G.trace.dropped.add(state.run));
       G.emit("state");
       autoplay();
     };

@@ -354,8 +354,9 @@ def test_a_bad_file_gets_one_sentence_and_the_page_stays_usable(
     message = page.locator(".g-state")
     expect(message).to_have_attribute("data-level", "error")
     expect(message).to_contain_text(re.compile(words, re.IGNORECASE))
-    page.click("#g-run")
-    expect(message).to_contain_text("There is no document yet")
+    page.click("#g-run")  # there is nothing to ask about: what is told stays
+    page.wait_for_timeout(300)
+    expect(message).to_contain_text(re.compile(words, re.IGNORECASE))
     page.locator("#g-examples button").first.click()
     expect(page.locator(".g-caption")).to_contain_text("page0.png")
     ask(page, "Does it still work?")
