@@ -21,7 +21,7 @@ from glance.config import AUTO, MOST_NODES, NodeBudget
 from glance.drafters.base import Drafter
 from glance.forced import read
 from glance.targets.base import Target
-from glance.tree import RankedOffsets, best_chain, build_chain, candidates, rank_offsets
+from glance.tree import Costs, RankedOffsets, best_chain, build_chain, candidates, rank_offsets
 from glance.types import CandidateTree, DraftBlock, Prompt
 
 CHAIN = 0  # stands for the chain of best tokens, as deep as the draft, for a node budget
@@ -67,7 +67,10 @@ def replay_rounds(
             offsets = rank_offsets(drafted.logits, most=max(most, 1))
         round_ms = costs.near(place) if costs else None
         for budget in here:
-            tree = _tree(ids[place], drafted, offsets, budget, round_ms)
+            had = played[budget]
+            so_far = sum(one.tokens for one in had), sum(one.ms for one in had)
+            pays = Costs(round_ms, *so_far) if round_ms else None
+            tree = _tree(ids[place], drafted, offsets, budget, pays)
             tokens, nodes = committed_on(tree, ids[place + 1 :]), len(tree) - 1
             played[budget].append(Played(tokens, nodes, round_ms[nodes] if round_ms else 0.0))
             reached[budget] += tokens
@@ -79,11 +82,11 @@ def _tree(
     drafted: DraftBlock | CandidateTree,
     offsets: RankedOffsets,
     budget: NodeBudget,
-    round_ms: Sequence[float] | None,
+    costs: Costs | None,
 ) -> CandidateTree:
     if isinstance(budget, str):
-        assert round_ms, f"a node budget of {AUTO!r} needs costs"
-        return candidates(root, drafted, offsets, MOST_NODES, round_ms)
+        assert costs, f"a node budget of {AUTO!r} needs costs"
+        return candidates(root, drafted, offsets, MOST_NODES, costs)
     if budget != CHAIN:
         return candidates(root, drafted, offsets, budget)
     if isinstance(drafted, CandidateTree):

@@ -1,9 +1,10 @@
 """The cost-aware node budget: what a round costs, and so when a tree has grown enough. No torch.
 
 A tree of n nodes commits 1 + Phi(n) tokens a round in expectation, Phi being the sum of the n
-largest path probabilities, and costs C_d + C_v(n) milliseconds, to draft and to verify. The tree
-with the most expected tokens a millisecond is the one to verify (CaDDTree, arXiv 2606.01813);
-`glance.tree.build` finds it greedily, which is right because C_v is made convex here.
+largest path probabilities, and costs C_d + C_v(n) milliseconds, to draft and to verify. CaDDTree
+(arXiv 2606.01813) verifies the tree with the most expected tokens a millisecond; here the rounds
+before it are counted in (`glance.tree.Costs`), as it is the run that should be fast.
+`glance.tree.build` finds the tree greedily, which is right because C_v is made convex here.
 """
 
 from __future__ import annotations

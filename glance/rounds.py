@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from glance.lane import Lane, digits
 from glance.sampling import Sampler
 from glance.targets.base import Request
 from glance.trace import Line
-from glance.tree import DrafterError, RankedOffsets, candidates, rank_offsets
+from glance.tree import Costs, DrafterError, RankedOffsets, candidates, rank_offsets
 from glance.types import CandidateTree, DraftBlock, Verdict
 from glance.verify import Verifier
 
@@ -133,6 +133,7 @@ class Rounds(Round):
         self._verifier = verifier
         self._features = features
         self._state = drafter.start(out[:-1], request.positions)
+        self._committed, self._ms = 0, 0.0  # by the rounds up to here, at what a round should cost
 
     @torch.inference_mode()
     def round(self) -> list[Line]:
@@ -146,7 +147,8 @@ class Rounds(Round):
         drafted = self._drafter.draft(self._state, out, self._features)
         marks.append(now())
 
-        tree, offsets = self._build(drafted)
+        round_ms = lane.config.costs.near(start) if lane.config.costs else None
+        tree, offsets = self._build(drafted, round_ms)
         marks.append(now())
 
         verified = self._verifier.verify(request, tree)
@@ -160,13 +162,18 @@ class Rounds(Round):
         path = list(verdict.path[:kept])  # the last kept token becomes the root: no row of its own
         self._verifier.keep(request, tree, path)
         out.extend(fresh[:kept])
+        if round_ms:
+            self._committed += kept
+            self._ms += round_ms[len(tree) - 1]
         self._features = None if verified.features is None else verified.features[path]
         assert request.cache.get_seq_length() == request.length == start + kept == len(out) - 1
         marks.append(now())
 
         return self._lines(tree, offsets, verified.stats, verdict, fresh[:kept], marks)
 
-    def _build(self, drafted: DraftBlock | CandidateTree) -> tuple[CandidateTree, RankedOffsets]:
+    def _build(
+        self, drafted: DraftBlock | CandidateTree, round_ms: Sequence[float] | None
+    ) -> tuple[CandidateTree, RankedOffsets]:
         config = self._lane.config
         budget = config.most_nodes
         offsets = RankedOffsets([], [], [])
@@ -175,5 +182,5 @@ class Rounds(Round):
             if theirs != ours:
                 raise DrafterError(f"the drafter has {theirs} tokens, the target {ours}")
             offsets = rank_offsets(drafted.logits, most=1 if drafted.chain else budget)
-        costs = config.costs.near(self._request.length) if config.costs else None
+        costs = Costs(round_ms, self._committed, self._ms) if round_ms else None
         return candidates(self._out[-1], drafted, offsets, budget, costs), offsets

@@ -12,6 +12,7 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +24,23 @@ from glance.types import CandidateTree, DraftBlock
 
 class DrafterError(ValueError):
     """A drafter broke its contract; the message says how."""
+
+
+class Costs(NamedTuple):
+    """What a round may cost, and what the run has had for its costs before it.
+
+    A run has the most tokens a millisecond where every round grows until a node adds less than the
+    run's own rate, the same for all rounds. A round that looked at itself alone would go on for too
+    long where little is sure, and end too early where much is.
+    """
+
+    round_ms: Sequence[float]  # [nodes + 1] of a round with so many nodes
+    tokens: int = 0  # that the rounds before committed
+    ms: float = 0.0  # that they took, by the same costs
+
+    def rate(self, nodes: int, expected: float) -> float:
+        """Tokens a millisecond of the run, if a round of so many nodes commits what is expected."""
+        return (self.tokens + expected) / (self.ms + self.round_ms[nodes])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +77,7 @@ def candidates(
     drafted: DraftBlock | CandidateTree,
     offsets: RankedOffsets,  # of a block; a tree that a drafter grew needs none
     node_budget: int,
-    round_ms: Sequence[float] | None = None,  # [node_budget + 1] of a round with so many nodes
+    costs: Costs | None = None,
 ) -> CandidateTree:
     """The tree that a round verifies; with costs, one no larger than pays.
 
@@ -67,25 +85,25 @@ def candidates(
         DrafterError: the drafter grew what is no tree of this root.
     """
     if isinstance(drafted, DraftBlock) and not drafted.chain:
-        return build(root, offsets, node_budget, round_ms)
+        return build(root, offsets, node_budget, costs)
     if isinstance(drafted, DraftBlock):
         tree = build_chain(root, offsets, node_budget)
     else:
         tree = cut(drafted, node_budget)
         check_tree(tree, root, node_budget)
-    return cut(tree, paying_nodes(tree, round_ms)) if round_ms else tree
+    return cut(tree, paying_nodes(tree, costs)) if costs else tree
 
 
 def build(
     root: int,
     offsets: RankedOffsets,
     node_budget: int,
-    round_ms: Sequence[float] | None = None,  # [node_budget + 1] of a round with so many nodes
+    costs: Costs | None = None,
 ) -> CandidateTree:
     """The node_budget most probable prefixes of the block, in O(N log N).
 
-    With costs it is fewer: growth ends with the node that would lower the expected tokens a
-    millisecond. If the costs are convex, no other number of nodes promises more (CaDDTree,
+    With costs it is fewer: growth ends with the node that would lower the run's expected tokens a
+    millisecond. If a round's costs are convex, no other number of nodes promises more (CaDDTree,
     arXiv 2606.01813), since what the next node adds never rises while what it costs never falls.
 
     Ties go to the lower ranks. The chain of best tokens is laid out first: when it is what the
@@ -105,13 +123,13 @@ def build(
             heapq.heappush(heap, (-weight, path, parent, depth))
 
     expected = 1.0  # tokens that the round commits: the bonus token and each node's probability
-    rate = expected / round_ms[0] if round_ms else 0.0
+    rate = costs.rate(0, expected) if costs else 0.0
     push(0, 1, (0,))
     while heap and len(tokens) <= node_budget:
         negative, path, parent, depth = heapq.heappop(heap)
-        if round_ms:
+        if costs:
             expected += math.exp(-negative)
-            before, rate = rate, expected / round_ms[len(tokens)]
+            before, rate = rate, costs.rate(len(tokens), expected)
             if rate <= before:
                 break
         tokens.append(ids[depth - 1][path[-1]])
@@ -176,18 +194,18 @@ def best_chain(tree: CandidateTree) -> CandidateTree:
 
 def paying_nodes(
     tree: CandidateTree,  # its nodes best first
-    round_ms: Sequence[float],  # [at least its rows] of a round with so many nodes
+    costs: Costs,
 ) -> int:
     """How many of a tree's first nodes to verify: up to the one that would lower what they promise.
 
-    That is expected tokens a millisecond, as in `build`.
+    That is the run's expected tokens a millisecond, as in `build`.
     """
     reached = [1.0]  # probability of each node's path
-    expected, rate = 1.0, 1.0 / round_ms[0]
+    expected, rate = 1.0, costs.rate(0, 1.0)
     for node in range(1, len(tree)):
         reached.append(reached[tree.parents[node]] * tree.p_draft[node])
         expected += reached[node]
-        before, rate = rate, expected / round_ms[node]
+        before, rate = rate, costs.rate(node, expected)
         if rate <= before:
             return node - 1
     return len(tree) - 1

@@ -25,7 +25,7 @@ from glance.drafters.toy import NoisyDrafter, RandomDrafter
 from glance.profiling import NODES, measure_costs
 from glance.replay import lanes
 from glance.trace import dumps
-from glance.tree import RankedOffsets, build, candidates, cut, paying_nodes, rank_offsets
+from glance.tree import Costs, RankedOffsets, build, candidates, cut, paying_nodes, rank_offsets
 from glance.types import CandidateTree
 from tests.tiny_models import VOCAB, prompt, target
 
@@ -170,11 +170,12 @@ def test_damaged_profiles_of_lanes_are_one_sentence(lanes):
 # --- the greedy stop ---
 
 
-def rates(offsets: RankedOffsets, cost: list[float]) -> list[float]:
-    """Expected tokens a millisecond of the n most probable prefixes, for every n."""
+def rates(offsets: RankedOffsets, costs: Costs) -> list[float]:
+    """The run's expected tokens a millisecond with the n most probable prefixes, for every n."""
     whole = build(0, offsets, 10_000)
     found = sorted(path_p(whole)[1:], reverse=True)[:MOST_NODES]
-    return [(1 + sum(found[:n])) / cost[n] for n in range(len(found) + 1)]
+    tokens, spent = costs.tokens + 1, costs.ms
+    return [(tokens + sum(found[:n])) / (spent + costs.round_ms[n]) for n in range(len(found) + 1)]
 
 
 def path_p(tree: CandidateTree) -> list[float]:
@@ -184,13 +185,18 @@ def path_p(tree: CandidateTree) -> list[float]:
     return found
 
 
-@given(LOGITS, st.lists(ms, min_size=6, max_size=6), st.floats(0.0, 50.0))
+#: What the rounds before have had: none yet, or any tokens for any time.
+BEFORE = st.just((0, 0.0)) | st.tuples(st.integers(1, 500), st.floats(1.0, 5000.0))
+
+
+@given(LOGITS, st.lists(ms, min_size=6, max_size=6), st.floats(0.0, 50.0), BEFORE)
 @settings(max_examples=200, deadline=None)
-def test_the_greedy_stop_is_the_best_of_all_sizes(logits, measured, draft):
-    cost = CostProfile.fitted((100,), SIZES, [measured], [draft]).round_ms(100)
+def test_the_greedy_stop_is_the_best_of_all_sizes(logits, measured, draft, before):
+    round_ms = CostProfile.fitted((100,), SIZES, [measured], [draft]).round_ms(100)
+    costs = Costs(round_ms, *before)
     offsets = rank_offsets(logits, MOST_NODES)
-    tree = build(0, offsets, MOST_NODES, cost)
-    everything = rates(offsets, cost)
+    tree = build(0, offsets, MOST_NODES, costs)
+    everything = rates(offsets, costs)
     assert everything[len(tree) - 1] == pytest.approx(max(everything), rel=1e-9)
     assert tree == build(0, offsets, len(tree) - 1)  # the same tree as under a fixed budget
 
@@ -200,7 +206,7 @@ def test_the_greedy_stop_is_the_best_of_all_sizes(logits, measured, draft):
 def test_expected_tokens_never_fall_with_size(logits):
     """So they cannot choose a size: where more nodes cost nothing more, all of them are taken."""
     offsets = rank_offsets(logits, MOST_NODES)
-    tree = build(0, offsets, MOST_NODES, [5.0] * (MOST_NODES + 1))
+    tree = build(0, offsets, MOST_NODES, Costs([5.0] * (MOST_NODES + 1)))
     whole = build(0, offsets, MOST_NODES)
     assert len(tree) <= len(whole)
     assert sum(path_p(whole)) == pytest.approx(sum(path_p(tree)))
@@ -208,14 +214,37 @@ def test_expected_tokens_never_fall_with_size(logits):
 
 def test_a_block_worth_nothing_is_not_verified():
     doubtful = rank_offsets(torch.zeros(4, 1000), MOST_NODES)
-    assert len(build(0, doubtful, MOST_NODES, [10.0 + n for n in range(64)])) == 1
+    assert len(build(0, doubtful, MOST_NODES, Costs([10.0 + n for n in range(64)]))) == 1
 
 
 def test_a_sure_block_is_taken_whole_at_any_context():
     sure = RankedOffsets(ids=[[1, 2]] * 15, log_p=[[-1e-4, -9.2]] * 15, entropy=[0.0] * 15)
     for context in (10, 100, 1000):
-        tree = build(0, sure, MOST_NODES, PROFILE.round_ms(context))
+        tree = build(0, sure, MOST_NODES, Costs(PROFILE.round_ms(context)))
         assert set(tree.depths) == set(range(16))
+
+
+def test_sure_and_unsure_rounds_in_turn_are_fastest_when_the_run_decides():
+    """Each for itself, a sure round ends too early and an unsure one goes on for too long."""
+    round_ms = [20.0 + 0.2 * n for n in range(MOST_NODES + 1)]
+    likely, else_ = math.log(0.93), math.log(0.06)
+    sure = RankedOffsets([[1, 2]] * 15, [[likely, else_]] * 15, [0.0] * 15)
+    flat = [math.log(0.3 * 0.8**rank) for rank in range(12)]
+    unsure = RankedOffsets([list(range(12))] * 15, [flat] * 15, [0.0] * 15)
+
+    def run(*, together: bool) -> tuple[float, list[int]]:
+        tokens, spent, sizes = 0.0, 0.0, []
+        for offsets in (sure, unsure) * 10:
+            before = (tokens, spent) if together else (0, 0.0)
+            tree = build(0, offsets, MOST_NODES, Costs(round_ms, *before))
+            sizes.append(len(tree) - 1)
+            tokens, spent = tokens + sum(path_p(tree)), spent + round_ms[sizes[-1]]
+        return tokens / spent, sizes
+
+    (alone, own), (better, sizes) = run(together=False), run(together=True)
+    assert sizes[-2] > own[-2]
+    assert sizes[-1] < own[-1]
+    assert better > alone * 1.003
 
 
 def grown(logits: torch.Tensor) -> CandidateTree:
@@ -232,17 +261,18 @@ def grown(logits: torch.Tensor) -> CandidateTree:
     return grow(0, offsets[0], expand, TreeShape(len(offsets) - 1, 3, MOST_NODES))
 
 
-@given(LOGITS, st.lists(ms, min_size=6, max_size=6), st.floats(0.0, 50.0))
+@given(LOGITS, st.lists(ms, min_size=6, max_size=6), st.floats(0.0, 50.0), BEFORE)
 @settings(max_examples=200, deadline=None)
-def test_a_grown_tree_is_cut_at_the_best_of_all_sizes(logits, measured, draft):
-    cost = CostProfile.fitted((100,), SIZES, [measured], [draft]).round_ms(100)
+def test_a_grown_tree_is_cut_at_the_best_of_all_sizes(logits, measured, draft, before):
+    round_ms = CostProfile.fitted((100,), SIZES, [measured], [draft]).round_ms(100)
+    costs = Costs(round_ms, *before)
     tree = grown(logits)
     reached = path_p(tree)
-    every = [sum(reached[: n + 1]) / cost[n] for n in range(len(tree))]
-    nodes = paying_nodes(tree, cost)
+    every = [costs.rate(n, sum(reached[: n + 1])) for n in range(len(tree))]
+    nodes = paying_nodes(tree, costs)
     assert every[nodes] == pytest.approx(max(every), rel=1e-9)
     none = RankedOffsets([], [], [])
-    assert candidates(0, tree, none, MOST_NODES, cost) == cut(tree, nodes)
+    assert candidates(0, tree, none, MOST_NODES, costs) == cut(tree, nodes)
     assert candidates(0, tree, none, MOST_NODES) == tree
 
 
