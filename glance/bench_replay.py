@@ -69,7 +69,7 @@ def replay_rounds(
         for budget in here:
             had = played[budget]
             so_far = sum(one.tokens for one in had), sum(one.ms for one in had)
-            pays = Costs(round_ms, *so_far) if round_ms else None
+            pays = Costs(round_ms, costs.nodes, *so_far) if costs and round_ms else None
             tree = _tree(ids[place], drafted, offsets, budget, pays)
             tokens, nodes = committed_on(tree, ids[place + 1 :]), len(tree) - 1
             played[budget].append(Played(tokens, nodes, round_ms[nodes] if round_ms else 0.0))

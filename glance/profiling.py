@@ -31,7 +31,8 @@ from glance.tree import RankedOffsets, build, rank_offsets
 from glance.types import DraftBlock
 from glance.verify import Verifier
 
-NODES = (0, 3, 7, 15, 31, MOST_NODES)  # 1 to 64 rows a pass
+#: 1 to 64 rows a pass; 4 or 8 rows apart where trees mostly end
+NODES = (0, 3, 7, 11, 15, 19, 23, 31, 47, MOST_NODES)
 LONGEST = 2048  # tokens of context; time is linear in them, so two lengths tell
 REPEATS = 5
 COMMITTED = 4  # tokens of a usual round, whose features the next draft takes in

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -147,8 +147,8 @@ class Rounds(Round):
         drafted = self._drafter.draft(self._state, out, self._features)
         marks.append(now())
 
-        round_ms = lane.config.costs.near(start) if lane.config.costs else None
-        tree, offsets = self._build(drafted, round_ms)
+        costs = self._costs(start)
+        tree, offsets = self._build(drafted, costs)
         marks.append(now())
 
         verified = self._verifier.verify(request, tree)
@@ -162,17 +162,23 @@ class Rounds(Round):
         path = list(verdict.path[:kept])  # the last kept token becomes the root: no row of its own
         self._verifier.keep(request, tree, path)
         out.extend(fresh[:kept])
-        if round_ms:
+        if costs:
             self._committed += kept
-            self._ms += round_ms[len(tree) - 1]
+            self._ms += costs.round_ms[len(tree) - 1]
         self._features = None if verified.features is None else verified.features[path]
         assert request.cache.get_seq_length() == request.length == start + kept == len(out) - 1
         marks.append(now())
 
         return self._lines(tree, offsets, verified.stats, verdict, fresh[:kept], marks)
 
+    def _costs(self, context: int) -> Costs | None:
+        profile = self._lane.config.costs
+        if profile is None:
+            return None
+        return Costs(profile.near(context), profile.nodes, self._committed, self._ms)
+
     def _build(
-        self, drafted: DraftBlock | CandidateTree, round_ms: Sequence[float] | None
+        self, drafted: DraftBlock | CandidateTree, costs: Costs | None
     ) -> tuple[CandidateTree, RankedOffsets]:
         config = self._lane.config
         budget = config.most_nodes
@@ -182,5 +188,4 @@ class Rounds(Round):
             if theirs != ours:
                 raise DrafterError(f"the drafter has {theirs} tokens, the target {ours}")
             offsets = rank_offsets(drafted.logits, most=1 if drafted.chain else budget)
-        costs = Costs(round_ms, self._committed, self._ms) if round_ms else None
         return candidates(self._out[-1], drafted, offsets, budget, costs), offsets

@@ -35,6 +35,9 @@ class Costs(NamedTuple):
     """
 
     round_ms: Sequence[float]  # [nodes + 1] of a round with so many nodes
+    #: numbers of nodes, ascending, at which a tree may end: those that were measured, as kernels
+    #: take rows by the block and what lies between two sizes costs more than a straight line says
+    sizes: Sequence[int]
     tokens: int = 0  # that the rounds before committed
     ms: float = 0.0  # that they took, by the same costs
 
@@ -102,8 +105,8 @@ def build(
 ) -> CandidateTree:
     """The node_budget most probable prefixes of the block, in O(N log N).
 
-    With costs it is fewer: growth ends with the node that would lower the run's expected tokens a
-    millisecond. If a round's costs are convex, no other number of nodes promises more (CaDDTree,
+    With costs it is fewer: growth ends at the last size before the run's expected tokens a
+    millisecond fall. If a round's costs are convex, no other size promises more (CaDDTree,
     arXiv 2606.01813), since what the next node adds never rises while what it costs never falls.
 
     Ties go to the lower ranks. The chain of best tokens is laid out first: when it is what the
@@ -123,15 +126,10 @@ def build(
             heapq.heappush(heap, (-weight, path, parent, depth))
 
     expected = 1.0  # tokens that the round commits: the bonus token and each node's probability
-    rate = costs.rate(0, expected) if costs else 0.0
+    rows, rate = 1, costs.rate(0, expected) if costs else 0.0  # at the best size so far
     push(0, 1, (0,))
     while heap and len(tokens) <= node_budget:
         negative, path, parent, depth = heapq.heappop(heap)
-        if costs:
-            expected += math.exp(-negative)
-            before, rate = rate, costs.rate(len(tokens), expected)
-            if rate <= before:
-                break
         tokens.append(ids[depth - 1][path[-1]])
         parents.append(parent)
         depths.append(depth)
@@ -139,6 +137,16 @@ def build(
         weights.append(-negative)
         push(parent, depth, (*path[:-1], path[-1] + 1))
         push(len(tokens) - 1, depth + 1, (*path, 0))
+        expected += math.exp(-negative)
+        nodes = len(tokens) - 1
+        if costs and (nodes in costs.sizes or nodes == node_budget or not heap):
+            before, rate = rate, costs.rate(nodes, expected)
+            if rate <= before:
+                break
+            rows = len(tokens)
+    if costs:
+        for each in (tokens, parents, depths, ranks, weights):
+            del each[rows:]
 
     order = _chain_first(parents, ranks)
     place = {node: row for row, node in enumerate(order)}
@@ -196,19 +204,18 @@ def paying_nodes(
     tree: CandidateTree,  # its nodes best first
     costs: Costs,
 ) -> int:
-    """How many of a tree's first nodes to verify: up to the one that would lower what they promise.
-
-    That is the run's expected tokens a millisecond, as in `build`.
-    """
+    """How many of a tree's first nodes to verify: as many as `build` would let grow."""
     reached = [1.0]  # probability of each node's path
-    expected, rate = 1.0, costs.rate(0, 1.0)
+    expected, nodes, rate = 1.0, 0, costs.rate(0, 1.0)
     for node in range(1, len(tree)):
         reached.append(reached[tree.parents[node]] * tree.p_draft[node])
         expected += reached[node]
-        before, rate = rate, costs.rate(node, expected)
-        if rate <= before:
-            return node - 1
-    return len(tree) - 1
+        if node in costs.sizes or node == len(tree) - 1:
+            before, rate = rate, costs.rate(node, expected)
+            if rate <= before:
+                break
+            nodes = node
+    return nodes
 
 
 def cut(tree: CandidateTree, node_budget: int) -> CandidateTree:

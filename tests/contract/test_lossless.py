@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from glance.audit import reference_ids
-from glance.budget import CostProfile
 from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.decode import Decoder
 from glance.replay import lanes
@@ -27,6 +26,7 @@ from tests.contract.lossless import (
     drafter,
     reference,
 )
+from tests.costs import straight
 from tests.tiny_models import FAMILIES, MROPE, prompt, target
 
 KINDS = sorted(LOGIT_BOUNDS, key=str)
@@ -64,7 +64,7 @@ def test_any_node_budget_gives_the_same_tokens(family, budget):
 def test_an_automatic_node_budget_gives_the_same_tokens(family, ms_a_node):
     expected = reference(family, torch.float64, "sdpa")
     tiny, ask = target(family, torch.float64), prompt(family, dtype=torch.float64)
-    costs = CostProfile((64,), (0, MOST_NODES), ((10.0, 10.0 + MOST_NODES * ms_a_node),), (2.0,))
+    costs = straight([(10.0, 10.0 + MOST_NODES * ms_a_node)], [2.0])
     config = DecodeConfig(max_new_tokens=len(expected.ids), node_budget=AUTO, costs=costs)
     used: dict[str, set[int]] = {}
     for name in ("noisy", "glance", "random", "oracle-chain"):

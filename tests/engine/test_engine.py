@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import torch
 
-from glance.budget import CostProfile
 from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.decode import Decoder
 from glance.drafters.hivis import HiViSDrafter
@@ -27,6 +26,7 @@ from glance.heads.vispec import ViSpecConfig, ViSpecHead
 from glance.replay import lanes
 from glance.targets.grouped import NAME, grouped_attention
 from tests.contract.lossless import drafter, reference
+from tests.costs import straight
 from tests.eagle_heads import SHAPE, drawn, sizes
 from tests.eagle_heads import drafter as eagle_drafter
 from tests.tiny_models import IMAGE, prompt, target
@@ -177,7 +177,7 @@ def test_a_chain_takes_no_more_rows_than_it_has():
 @pytest.mark.parametrize("name", ["glance", "glance-chain"])
 def test_an_automatic_node_budget_is_chosen_on_the_host(name):
     answer = reference(FAMILY, DTYPE, "sdpa").ids
-    costs = CostProfile((64,), (0, MOST_NODES), ((10.0, 12.0),), (2.0,))
+    costs = straight([(10.0, 12.0)], [2.0])
     config = DecodeConfig(node_budget=AUTO, max_new_tokens=len(answer), costs=costs)
     draft = drafter(name, FAMILY, DTYPE, "sdpa")
     plain, static = both(draft, config, Engine(target(FAMILY, DTYPE)), dtype=DTYPE)

@@ -6,7 +6,7 @@ from PIL import Image
 
 from glance.ask import ask, warm_up
 from glance.budget import CostProfile, costs_of, recorded_costs
-from glance.config import AUTO, MOST_NODES, DecodeConfig
+from glance.config import AUTO, DecodeConfig
 from glance.copying import copy_mode
 from glance.documents.intake import Document, DocumentError, Notice
 from glance.drafters.toy import RandomDrafter
@@ -16,6 +16,7 @@ from glance.replay import lanes, replay
 from glance.targets.base import Target
 from glance.trace import KINDS, SCHEMA, dumps, read_trace
 from glance.types import PromptError
+from tests.costs import straight
 from tests.tiny_models import EOS, GRID, IMAGE, VISION_END, VISION_START, VOCAB, target
 
 FAMILY = "qwen3_vl"
@@ -163,7 +164,7 @@ def test_lanes_go_on_from_earlier_rows_together_or_not_at_all(tiny):
 
 
 def test_a_trace_holds_what_its_node_budgets_came_from(tiny):
-    costs = CostProfile((50, 90), (0, MOST_NODES), ((9.0, 30.0), (9.1, 33.0)), (2.0, 2.1))
+    costs = straight([(9.0, 30.0), (9.1, 33.0)], [2.0, 2.1], contexts=[50, 90])
     config = DecodeConfig(max_new_tokens=20, node_budget=AUTO, costs=costs)
 
     def run(config):
@@ -178,7 +179,7 @@ def test_a_trace_holds_what_its_node_budgets_came_from(tiny):
     assert lines[-2]["state"] == "equal"
     again = run(DecodeConfig(max_new_tokens=20, node_budget=AUTO, costs=recorded_costs(lines)[""]))
     assert trees(again) == trees(lines) != []
-    dearer = CostProfile((50,), (0, MOST_NODES), ((9.0, 900.0),), (2.0,))
+    dearer = straight([(9.0, 900.0)], [2.0])
     assert trees(run(DecodeConfig(max_new_tokens=20, node_budget=AUTO, costs=dearer))) != trees(
         lines
     )
@@ -186,7 +187,7 @@ def test_a_trace_holds_what_its_node_budgets_came_from(tiny):
 
 def test_each_lane_has_the_costs_of_its_own_drafter(tiny):
     def profile(draft_ms):
-        return CostProfile((50,), (0, MOST_NODES), ((9.0, 30.0),), (draft_ms,))
+        return straight([(9.0, 30.0)], [draft_ms])
 
     def run(drafters, costs):
         config = DecodeConfig(AUTO, 20, costs=next(iter(costs.values())))

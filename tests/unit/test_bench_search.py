@@ -23,7 +23,6 @@ from glance.bench_search import (
     search,
     write_found,
 )
-from glance.budget import CostProfile
 from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.decode import Decoder
 from glance.drafters.grown import TreeShape
@@ -31,11 +30,12 @@ from glance.drafters.load import NAMES, PLAIN
 from glance.drafters.presets import PAPER, Preset, paper_shape, shape_for
 from glance.metrics import verified_nodes
 from glance.replay import lanes
+from tests.costs import straight
 from tests.reader import Growing, Reader
 from tests.tiny_models import prompt, target
 
 FAMILY = "qwen3_vl"
-COSTS = CostProfile((10, 200), (0, MOST_NODES), ((8.0, 30.0), (9.0, 40.0)), (1.0, 2.0))
+COSTS = straight([(8.0, 30.0), (9.0, 40.0)], [1.0, 2.0], contexts=[10, 200])
 CONFIG = DecodeConfig(max_new_tokens=24)
 
 

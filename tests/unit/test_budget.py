@@ -33,8 +33,11 @@ ms = st.floats(0.01, 100.0)
 SIZES = (0, 3, 7, 15, 31, 63)
 PROFILE = CostProfile(
     contexts=(100, 300),
-    nodes=(0, 15, 63),
-    verify_ms=((10.0, 13.0, 37.0), (12.0, 16.5, 45.3)),
+    nodes=(0, 2, 5, 10, 15, 31, 63),
+    verify_ms=(
+        (10.0, 10.4, 11.0, 12.0, 13.0, 21.0, 37.0),
+        (12.0, 12.6, 13.5, 15.0, 16.5, 26.1, 45.3),
+    ),
     draft_ms=(2.0, 3.0),
 )
 LOGITS = st.lists(st.lists(st.floats(-6, 6), min_size=5, max_size=5), min_size=1, max_size=5).map(
@@ -170,12 +173,16 @@ def test_damaged_profiles_of_lanes_are_one_sentence(lanes):
 # --- the greedy stop ---
 
 
-def rates(offsets: RankedOffsets, costs: Costs) -> list[float]:
-    """The run's expected tokens a millisecond with the n most probable prefixes, for every n."""
+EVERY = range(MOST_NODES + 1)
+
+
+def rates(offsets: RankedOffsets, costs: Costs) -> dict[int, float]:
+    """The run's expected tokens a millisecond with the n best prefixes, for each n it may have."""
     whole = build(0, offsets, 10_000)
     found = sorted(path_p(whole)[1:], reverse=True)[:MOST_NODES]
+    sizes = {n for n in costs.sizes if n <= len(found)} | {len(found)}
     tokens, spent = costs.tokens + 1, costs.ms
-    return [(tokens + sum(found[:n])) / (spent + costs.round_ms[n]) for n in range(len(found) + 1)]
+    return {n: (tokens + sum(found[:n])) / (spent + costs.round_ms[n]) for n in sizes}
 
 
 def path_p(tree: CandidateTree) -> list[float]:
@@ -189,15 +196,21 @@ def path_p(tree: CandidateTree) -> list[float]:
 BEFORE = st.just((0, 0.0)) | st.tuples(st.integers(1, 500), st.floats(1.0, 5000.0))
 
 
-@given(LOGITS, st.lists(ms, min_size=6, max_size=6), st.floats(0.0, 50.0), BEFORE)
+@given(
+    LOGITS,
+    st.lists(ms, min_size=6, max_size=6),
+    st.floats(0.0, 50.0),
+    st.sampled_from([EVERY, SIZES]),
+    BEFORE,
+)
 @settings(max_examples=200, deadline=None)
-def test_the_greedy_stop_is_the_best_of_all_sizes(logits, measured, draft, before):
+def test_the_greedy_stop_is_the_best_of_all_sizes(logits, measured, draft, sizes, before):
     round_ms = CostProfile.fitted((100,), SIZES, [measured], [draft]).round_ms(100)
-    costs = Costs(round_ms, *before)
+    costs = Costs(round_ms, sizes, *before)
     offsets = rank_offsets(logits, MOST_NODES)
     tree = build(0, offsets, MOST_NODES, costs)
     everything = rates(offsets, costs)
-    assert everything[len(tree) - 1] == pytest.approx(max(everything), rel=1e-9)
+    assert everything[len(tree) - 1] == pytest.approx(max(everything.values()), rel=1e-9)
     assert tree == build(0, offsets, len(tree) - 1)  # the same tree as under a fixed budget
 
 
@@ -206,7 +219,7 @@ def test_the_greedy_stop_is_the_best_of_all_sizes(logits, measured, draft, befor
 def test_expected_tokens_never_fall_with_size(logits):
     """So they cannot choose a size: where more nodes cost nothing more, all of them are taken."""
     offsets = rank_offsets(logits, MOST_NODES)
-    tree = build(0, offsets, MOST_NODES, Costs([5.0] * (MOST_NODES + 1)))
+    tree = build(0, offsets, MOST_NODES, Costs([5.0] * (MOST_NODES + 1), EVERY))
     whole = build(0, offsets, MOST_NODES)
     assert len(tree) <= len(whole)
     assert sum(path_p(whole)) == pytest.approx(sum(path_p(tree)))
@@ -214,19 +227,19 @@ def test_expected_tokens_never_fall_with_size(logits):
 
 def test_a_block_worth_nothing_is_not_verified():
     doubtful = rank_offsets(torch.zeros(4, 1000), MOST_NODES)
-    assert len(build(0, doubtful, MOST_NODES, Costs([10.0 + n for n in range(64)]))) == 1
+    assert len(build(0, doubtful, MOST_NODES, Costs([10.0 + n for n in EVERY], EVERY))) == 1
 
 
 def test_a_sure_block_is_taken_whole_at_any_context():
     sure = RankedOffsets(ids=[[1, 2]] * 15, log_p=[[-1e-4, -9.2]] * 15, entropy=[0.0] * 15)
     for context in (10, 100, 1000):
-        tree = build(0, sure, MOST_NODES, Costs(PROFILE.round_ms(context)))
+        tree = build(0, sure, MOST_NODES, Costs(PROFILE.round_ms(context), EVERY))
         assert set(tree.depths) == set(range(16))
 
 
 def test_sure_and_unsure_rounds_in_turn_are_fastest_when_the_run_decides():
     """Each for itself, a sure round ends too early and an unsure one goes on for too long."""
-    round_ms = [20.0 + 0.2 * n for n in range(MOST_NODES + 1)]
+    round_ms = [20.0 + 0.2 * n for n in EVERY]
     likely, else_ = math.log(0.93), math.log(0.06)
     sure = RankedOffsets([[1, 2]] * 15, [[likely, else_]] * 15, [0.0] * 15)
     flat = [math.log(0.3 * 0.8**rank) for rank in range(12)]
@@ -236,7 +249,7 @@ def test_sure_and_unsure_rounds_in_turn_are_fastest_when_the_run_decides():
         tokens, spent, sizes = 0.0, 0.0, []
         for offsets in (sure, unsure) * 10:
             before = (tokens, spent) if together else (0, 0.0)
-            tree = build(0, offsets, MOST_NODES, Costs(round_ms, *before))
+            tree = build(0, offsets, MOST_NODES, Costs(round_ms, EVERY, *before))
             sizes.append(len(tree) - 1)
             tokens, spent = tokens + sum(path_p(tree)), spent + round_ms[sizes[-1]]
         return tokens / spent, sizes
@@ -261,16 +274,23 @@ def grown(logits: torch.Tensor) -> CandidateTree:
     return grow(0, offsets[0], expand, TreeShape(len(offsets) - 1, 3, MOST_NODES))
 
 
-@given(LOGITS, st.lists(ms, min_size=6, max_size=6), st.floats(0.0, 50.0), BEFORE)
+@given(
+    LOGITS,
+    st.lists(ms, min_size=6, max_size=6),
+    st.floats(0.0, 50.0),
+    st.sampled_from([EVERY, SIZES]),
+    BEFORE,
+)
 @settings(max_examples=200, deadline=None)
-def test_a_grown_tree_is_cut_at_the_best_of_all_sizes(logits, measured, draft, before):
+def test_a_grown_tree_is_cut_at_the_best_of_all_sizes(logits, measured, draft, sizes, before):
     round_ms = CostProfile.fitted((100,), SIZES, [measured], [draft]).round_ms(100)
-    costs = Costs(round_ms, *before)
+    costs = Costs(round_ms, sizes, *before)
     tree = grown(logits)
-    reached = path_p(tree)
-    every = [costs.rate(n, sum(reached[: n + 1])) for n in range(len(tree))]
+    reached, last = path_p(tree), len(tree) - 1
+    allowed = {n for n in sizes if n <= last} | {last}
+    every = {n: costs.rate(n, sum(reached[: n + 1])) for n in allowed}
     nodes = paying_nodes(tree, costs)
-    assert every[nodes] == pytest.approx(max(every), rel=1e-9)
+    assert every[nodes] == pytest.approx(max(every.values()), rel=1e-9)
     none = RankedOffsets([], [], [])
     assert candidates(0, tree, none, MOST_NODES, costs) == cut(tree, nodes)
     assert candidates(0, tree, none, MOST_NODES) == tree

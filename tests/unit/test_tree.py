@@ -104,7 +104,7 @@ def test_the_best_chain_of_a_tree_is_the_chain_as_far_as_it_goes(logits, budget)
 def test_a_broken_tree_is_refused_before_it_is_weighed():
     orphan = CandidateTree((ROOT, 5), (-1, 7), (0, 1), (0, 0), (1.0, 0.5))
     with pytest.raises(DrafterError, match="does not follow its parent"):
-        candidates(ROOT, orphan, RankedOffsets([], [], []), 5, Costs([1.0] * 6))
+        candidates(ROOT, orphan, RankedOffsets([], [], []), 5, Costs([1.0] * 6, range(6)))
 
 
 def rank_path(tree: CandidateTree, node: int) -> list[int]:
