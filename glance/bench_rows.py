@@ -261,15 +261,18 @@ def _mean_interval(by_task: Sequence[np.ndarray | None]) -> tuple[float, float] 
     return interval(np.exp(np.mean(draws, axis=0))) if len(draws) == len(by_task) else None
 
 
-def plain_over_bare(results: Results) -> dict[str, float]:
-    """Task -> time of a plain token over that of a bare one-row pass at the same context."""
+def plain_over(results: Results, other: str) -> dict[str, float]:
+    """Task -> time of a plain token over that of another lane which decodes token by token.
+
+    Against BARE it is what the engine adds to a one-row pass at the same context.
+    """
     found = {}
     for task, lanes in results.items():
-        if not {PLAIN, BARE} <= _equal(lanes):
+        if not {PLAIN, other} <= _equal(lanes):
             continue
-        plain, bare = (_total(lanes[name], _decode) for name in (PLAIN, BARE))
-        if bare:
-            found[task] = plain / bare
+        plain, theirs = (_total(lanes[name], _decode) for name in (PLAIN, other))
+        if theirs:
+            found[task] = plain / theirs
     return found
 
 

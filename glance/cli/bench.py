@@ -10,8 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from glance.bench_budgets import Against, against_fixed
 from glance.bench_matched import OURS, THEIRS, Matched, matched
 from glance.bench_rows import (
+    BARE,
+    GENERATE,
     GROUNDED,
     Mean,
     Results,
@@ -21,14 +24,14 @@ from glance.bench_rows import (
     means,
     mismatches,
     near_ties,
-    plain_over_bare,
+    plain_over,
     rows,
 )
 from glance.cli import search
 from glance.cli.contenders import as_json, contend, load_shaped, settings, show_settings
 from glance.cli.output import Cell, live, note, show, show_table, write_json
 from glance.cli.target import named_target
-from glance.config import DecodeConfig
+from glance.config import AUTO, DecodeConfig
 from glance.documents import mix
 from glance.documents.examples import DataError, Example, read_examples
 from glance.drafters.load import PLAIN
@@ -162,6 +165,8 @@ def _bench(options: Namespace, busy: float | None) -> int:
     by_width = widths({task: result.widths for task, result in measured.items()})
     _show_widths(by_width)
     _show_matched(pairs)
+    budgets = against_fixed(results, _auto_and_fixed(contenders))
+    _show_budgets(budgets)
     show(LEGEND)
     for words in (*map(str, differing), *warnings):
         show(words)
@@ -183,7 +188,9 @@ def _bench(options: Namespace, busy: float | None) -> int:
         "means": [asdict(mean) for mean in means(results)],
         "widths": [asdict(one) for one in by_width],
         "matched": [asdict(one) for one in pairs],
-        "plain_over_bare": plain_over_bare(results),
+        "budgets": [asdict(one) for one in budgets],
+        "plain_over_bare": plain_over(results, BARE),
+        "plain_over_generate": plain_over(results, GENERATE),
         "mismatches": [asdict(one) for one in differing],
         "near_ties": [asdict(one) for one in ties],
         "warnings": warnings,
@@ -216,7 +223,8 @@ def _alike(contenders: Sequence[Contender]) -> bool:
 
 
 def _show(measured: Mapping[str, TaskResult], results: Results) -> None:
-    all_rows, over_bare = rows(results), plain_over_bare(results)
+    all_rows = rows(results)
+    over_bare, over_generate = plain_over(results, BARE), plain_over(results, GENERATE)
     for task, lanes in results.items():
         own = [row for row in all_rows if row.task == task]
         plain = next(row for row in own if row.drafter == PLAIN)
@@ -227,8 +235,9 @@ def _show(measured: Mapping[str, TaskResult], results: Results) -> None:
         show()
         threads = measured[task].threads
         show_table(STAGE_HEADS, [_stages(row, threads[row.drafter]) for row in own])
-        if task in over_bare:
-            show(f"A plain token takes {over_bare[task]:.3f} times a bare one-row pass.")
+        for found, words in ((over_bare, "a bare one-row pass"), (over_generate, "generate()'s")):
+            if task in found:
+                show(f"A plain token takes {found[task]:.3f} times {words}.")
         show()
     overall = means(results)
     if overall:
@@ -261,6 +270,26 @@ def _show_matched(pairs: Sequence[Matched]) -> None:
     rows = [[one.task, one.glance, one.eagle3_chain, one.ratio, _interval(one.ci)] for one in pairs]
     show_table(heads, rows)
     show(f"In the paper ({SOURCE}) the pooled ratio is {MATCHED_RATIO}.")
+    show()
+
+
+def _auto_and_fixed(contenders: Sequence[Contender]) -> list[tuple[str, str]]:
+    """Lanes of one drafter, grown alike, of which only the first has an automatic node budget."""
+    return [
+        (auto.name, fixed.name)
+        for auto in contenders
+        for fixed in contenders
+        if auto.node_budget == AUTO != fixed.node_budget
+        and auto.name.partition("@")[0] == fixed.name.partition("@")[0]
+    ]
+
+
+def _show_budgets(budgets: Sequence[Against]) -> None:
+    if not budgets:
+        return
+    show("decode speed with the automatic node budget over that with a fixed one")
+    table = [[one.task, one.auto, one.fixed, one.ratio, _interval(one.ci)] for one in budgets]
+    show_table(("task", "auto", "fixed", "ratio", "95%"), table)
     show()
 
 

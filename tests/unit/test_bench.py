@@ -24,6 +24,8 @@ from glance.bench import (
 )
 from glance.bench_lanes import Contender, Threads, make_lanes
 from glance.bench_rows import (
+    BARE,
+    GENERATE,
     GROUNDED,
     Measured,
     Sample,
@@ -36,7 +38,7 @@ from glance.bench_rows import (
     mismatches,
     near_ties,
     paired_bootstrap,
-    plain_over_bare,
+    plain_over,
     rows,
 )
 from glance.budget import CostProfile
@@ -266,7 +268,8 @@ def test_rows_on_crafted_numbers() -> None:
         }
     }
     assert faster_baseline(results["docvqa"]) == "ar"
-    assert plain_over_bare(results) == {"docvqa": 1.5}
+    assert plain_over(results, BARE) == {"docvqa": 1.5}
+    assert plain_over(results, GENERATE) == {"docvqa": pytest.approx(60 / 70)}
     row = rows(results)[3]
     assert (row.task, row.drafter, row.n) == ("docvqa", "glance", 2)
     assert (row.tokens, row.rounds, row.tau) == (12, 5, 2.4)
@@ -497,7 +500,7 @@ def test_a_forced_run_is_marked(
 
 @pytest.mark.usefixtures("tiny")
 def test_an_automatic_budget_is_in_the_json_with_its_costs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
     monkeypatch.setattr(
@@ -516,6 +519,16 @@ def test_an_automatic_budget_is_in_the_json_with_its_costs(
     assert (fixed["name"], fixed["drafter"], fixed["node_budget"]) == ("glance@7", "glance", 7)
     assert fixed["costs"] == {}
     assert [row["drafter"] for row in saved["rows"][3:5]] == ["glance@auto", "glance@7"]
+    docvqa, overall = saved["budgets"]
+    assert (docvqa["task"], docvqa["auto"], docvqa["fixed"]) == (
+        "docvqa",
+        "glance@auto",
+        "glance@7",
+    )
+    auto, fixed = saved["rows"][3:5]
+    assert docvqa["ratio"] == pytest.approx(fixed["ms_per_token"] / auto["ms_per_token"])
+    assert overall["ratio"] == pytest.approx(docvqa["ratio"])
+    assert "automatic node budget over that with a fixed one" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("tiny")
@@ -551,7 +564,7 @@ def test_tables_and_json(
     shares = saved["rows"][3]["shares"]
     assert tuple(shares) == STAGES
     assert sum(shares.values()) == pytest.approx(1.0)
-    assert list(saved["plain_over_bare"]) == list(GROUNDED)
+    assert list(saved["plain_over_bare"]) == list(saved["plain_over_generate"]) == list(GROUNDED)
     assert [mean["drafter"] for mean in saved["means"]] == names[3:]
     assert saved["means"][0]["grounded_tau"] == own["tau"]  # every task has the same prompts here
     tasks = [*GROUNDED, "grounded"]
