@@ -1,7 +1,7 @@
 """Plain decoding, one target pass a token: the baseline, by the same rules in the same engine.
 
-Its clock carries no instrumentation: entropy, margin and the best few tokens, which are there to
-be shown, are measured while the watch stands still. A drafted round pays for its own.
+Its clock carries no instrumentation: entropy, margin, the best few tokens and the text, which are
+there to be shown, are worked out while the watch stands still. A drafted round pays for its own.
 """
 
 from __future__ import annotations
@@ -48,14 +48,13 @@ class PlainRounds:
         token_id = self._sampler.pick(logits[0])
         passed = lane.watch.read()
         lane.watch.stop()
-        stats = row_stats(logits)
+        lane.admit([token_id])
+        tokens, text = lane.commit([token_id], ["target"], row_stats(logits), [0])
         lane.watch.start()
         request.length += 1
         lane.target_passes += 1
         lane.rounds += 1
         lane.committed.append(1)
-        lane.admit([token_id])
-        tokens, text = lane.commit([token_id], ["target"], stats, [0])
         ended = lane.watch.read()
         other = (began - self._since) + (ended - passed)
         self._since = ended

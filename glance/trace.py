@@ -220,12 +220,13 @@ def _reason(error: Exception) -> str:
 
 @cache
 def _git_sha() -> str:
+    """Of the commit, with -dirty where files of it were changed since."""
     root = Path(__file__).resolve().parents[1]
     if not (root / ".git").exists():  # an installed copy must not report a repository above it
         return ""
     try:
         done = subprocess.run(
-            ["git", "rev-parse", "HEAD"],
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
             cwd=root,
             capture_output=True,
             text=True,

@@ -13,6 +13,7 @@ import pytest
 
 from glance.bench_rows import GROUNDED
 from glance.cli.main import main
+from glance.cli.report import PICTURE
 from glance.drafters.load import NAMES
 from glance.report import BEGIN, END, ReportError, block, rewrite
 from glance.report_bars import COLOURS, draw
@@ -171,6 +172,14 @@ def test_a_page_without_clear_markers_is_left_alone(page: str) -> None:
 
 def test_the_readme_has_the_markers() -> None:
     assert "new" in rewrite((ROOT / "README.md").read_text("utf-8"), "new")
+
+
+def test_the_readme_says_what_the_shipped_bench_measured() -> None:
+    """And so does the picture: `report assets/results/bench.json` would change neither."""
+    shipped = json.loads((ROOT / "assets" / "results" / "bench.json").read_text("utf-8"))
+    page = (ROOT / "README.md").read_text("utf-8")
+    assert rewrite(page, block(shipped, PICTURE)) == page
+    assert (ROOT / PICTURE).read_text("utf-8") == draw(shipped)
 
 
 def test_bars_whiskers_and_values(bench: dict[str, Any]) -> None:

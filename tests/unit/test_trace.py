@@ -1,6 +1,7 @@
 """The file format: what was written comes back, what is no trace is refused in words."""
 
 import json
+import re
 import shlex
 
 import pytest
@@ -139,6 +140,8 @@ def test_the_command_can_be_pasted(monkeypatch):
 def test_provenance_names_versions():
     found = provenance()
     assert set(found) == {"machine", "git", "versions", "command"}
+    # nothing where this is no repository, or git is missing
+    assert re.fullmatch(r"([0-9a-f]{40}(-dirty)?)?", found["git"])
     assert found["machine"]["cpu"]
     assert found["machine"]["cores"] >= 1
     assert {"python", "torch", "transformers"} <= set(found["versions"])
