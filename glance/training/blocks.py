@@ -145,11 +145,18 @@ def draft_blocks(
     return target.lm_head(hidden.view(pages, count, size, -1)[:, :, 1:])
 
 
+def decay(block_size: int) -> int:
+    """DFlash's gamma: 7, 5 and 4 for blocks of 16, 10 and 8, as its paper has them.
+
+    Of other sizes it says nothing; the rule is the line through the first two, rounded down.
+    """
+    return (block_size + 5) // 3
+
+
 def block_loss(
     logits: Tensor,  # [P, A, L, V]
     labels: Tensor,  # [P, A, L]
     exists: Tensor,  # [P, A, L] bool
-    decay: float = 7.0,  # gamma for B = 16
 ) -> Tensor:
     """Cross-entropy weighted exp(-(k-1)/gamma) at offset k, over the sum of the weights.
 
@@ -157,7 +164,7 @@ def block_loss(
     answer weigh nothing.
     """
     steps = torch.arange(labels.shape[-1], device=labels.device)
-    weights = torch.exp(-steps / decay) * exists
+    weights = torch.exp(-steps / decay(len(steps) + 1)) * exists
     losses = F.cross_entropy(logits.float().flatten(0, -2), labels.flatten(), reduction="none")
     return (losses.view_as(weights) * weights).sum() / weights.sum()
 
