@@ -174,7 +174,12 @@ class Gaze:
 
     So in every layer but the first, which finds out where the answer is on the page. The weights
     are computed again from what a layer was given; the head itself is unchanged.
+
+    Attributes:
+        watching: keep what the layers are given, for `loss`; off where it will not be asked for.
     """
+
+    watching = True
 
     def __init__(self, head: BlockHead) -> None:
         self._seen: dict[BlockAttention, tuple[Any, ...]] = {}
@@ -182,7 +187,8 @@ class Gaze:
             cast("BlockLayer", layer).self_attn.register_forward_pre_hook(self._see)
 
     def _see(self, attention: nn.Module, args: tuple[Any, ...]) -> None:
-        self._seen[cast("BlockAttention", attention)] = args
+        if self.watching:
+            self._seen[cast("BlockAttention", attention)] = args
 
     def loss(self, cells: Tensor) -> Tensor:  # [P, A, L] from block_cells
         """Mean of -log(attention on the cell) over layers, and the rows whose cell is known."""

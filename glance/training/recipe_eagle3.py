@@ -85,7 +85,7 @@ class Eagle3Recipe(Recipe):
         at = record.rotary if config.mrope_section else record.positions[None]
         wanted = lessons(record.answer[rows][None]).to(target.device)
         drafting = drafting_rows(wanted)
-        guided = self.without != "guide"
+        guided = self.guided([record])
         attend = OwnSteps(len(rows), target.device, drafting, watched=guided)
         steps = unroll(
             self.head,

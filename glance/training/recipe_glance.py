@@ -62,10 +62,12 @@ class GlanceRecipe(Recipe):
         batch = collate(records, self.target.device)
         count = min(self._anchors, int(batch.answer.sum()))
         anchors = sample_anchors(batch, count, self.generator)
+        # its matrices are the largest here: none where they have nothing to say
+        self._gaze.watching = guided = self.guided(records)
         logits = draft_blocks(self.head, self.target, batch, anchors)
         offsets = logits.shape[2]
         tokens = block_loss(logits, *block_labels(batch, anchors, offsets))
-        if self.without == "guide":
+        if not guided:
             return tokens
         return tokens + GUIDE_WEIGHT * self._gaze.loss(block_cells(batch, anchors, offsets))
 

@@ -28,10 +28,10 @@ from glance.heads.formats import read_head, write_head
 from glance.heads.formats_eagle import write_eagle3
 from glance.sampling import Sampler
 from glance.targets.base import Target
+from glance.training import blocks, head, loop, recipe_eagle2, recipe_eagle3
 from glance.training import corpus as gathered
-from glance.training import head, loop, recipe_eagle2, recipe_eagle3
 from glance.training.blocks import Gaze
-from glance.training.capture import answer_page, save_record
+from glance.training.capture import Record, answer_page, save_record
 from glance.training.card import card
 from glance.training.corpus import Corpus, record_path
 from glance.training.loop import HeadTraining, Stage
@@ -215,6 +215,7 @@ def test_a_head_is_trained_without_a_part_of_its_recipe(
     part: str,
 ) -> None:
     # these pages have no cells
+    monkeypatch.setattr(Record, "has_cells", lambda _: True)
     monkeypatch.setattr(Gaze, "loss", lambda *_: torch.ones(()))
     monkeypatch.setattr(recipe_eagle3, "guide_loss", lambda *_: torch.ones(()))
     monkeypatch.setattr(recipe_eagle2, "overlooked", lambda *_, **_how: (torch.ones(()),) * 2)
@@ -234,6 +235,23 @@ def test_a_head_is_trained_without_a_part_of_its_recipe(
     assert {n: p.shape for n, p in again.recipe.head.named_parameters()} == shapes
     run.progress.stages.append(loop.Stage("greedy", begun=0.0))
     assert f"| trained without | {part} |" in card(run, "")
+
+
+@pytest.mark.parametrize("name", [n for n, recipe in RECIPES.items() if "guide" in recipe.parts])
+def test_without_a_known_cell_nothing_is_watched(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def never(*_: object, **_how: object) -> None:
+        raise AssertionError("there is nothing to look at")
+
+    monkeypatch.setattr(blocks, "first_head", never)
+    monkeypatch.setattr(recipe_eagle3, "guide_loss", never)
+    monkeypatch.setattr(recipe_eagle2, "overlooked", never)
+    whole, without = (
+        training(target, corpus, tmp_path / part, name, part).step("greedy", 1e-3)
+        for part in ("", "guide")
+    )
+    assert whole == without
 
 
 def test_a_part_that_a_recipe_does_not_have_is_refused(tmp_path: Path) -> None:
