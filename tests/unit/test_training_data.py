@@ -29,7 +29,7 @@ from glance.training import capture, data_corpus, head, loop
 from glance.training.capture import load_record
 from glance.training.corpus import Corpus
 from glance.training.data_corpus import DataFile, check_size, gather_data
-from glance.training.loop import HeadTraining
+from glance.training.loop import CHECKPOINT, HeadTraining, read_progress
 from glance.training.recipe_glance import ANCHORS, GlanceRecipe, mask_token, recompute
 from tests.training_records import tiny_target
 
@@ -363,10 +363,9 @@ def test_the_command_trains_resumes_and_writes_a_card(
     assert "images of people's own" in text
     assert f"--target tiny --data {file}" in text
     assert f"up to {ANCHORS['cpu']} blocks" in text
-    steps_before = json.loads((out / "glance" / "state.json").read_text())["stages"][0]["steps"]
+    steps_before = read_progress(out / "glance").steps
     assert main([*command, "--minutes", "0.002", "--resume"]) == 0
-    after = json.loads((out / "glance" / "state.json").read_text())["stages"][0]["steps"]
-    assert after >= steps_before
+    assert read_progress(out / "glance").steps >= steps_before
     assert asked == [{"max_pixels": None}] * 2
     command[-1] = str(tmp_path / "other")
     options = ["--taps", "online", "--max-pixels", "4000"]
@@ -388,29 +387,29 @@ def test_accelerate_launches_processes_that_train_one_head_and_resume(tmp_path: 
     launch += ["--num_processes", "2", "--main_process_port", "0", "-m", "glance"]
     train = ["train", "head", "--drafter", "medusa", "--target", str(tmp_path / "model")]
     train += ["--data", str(file), "--out", str(out), "--device", "cpu", "--minutes"]
-    state = out / "medusa" / "state.json"
+    run = out / "medusa"
 
     first = subprocess.Popen([*launch, *train, "4"], cwd=ROOT)
     deadline = time.monotonic() + 600
     try:
-        while not state.exists():  # the search is over
+        while not (run / CHECKPOINT).exists():  # the search is over
             assert first.poll() is None, "it ended before its first checkpoint"
             assert time.monotonic() < deadline, "no checkpoint was written"
             time.sleep(0.1)
     finally:
         first.terminate()
     assert first.wait(60) != 0
-    before = json.loads(state.read_text())
-    assert not before["stages"][0]["ended"]
+    before = read_progress(run)
+    assert not before.stages[0].ended
 
-    minutes = f"{before['seconds'] / 60 + 0.5:.2f}"
+    minutes = f"{before.seconds / 60 + 0.5:.2f}"
     again = [*launch, *train, minutes, "--resume"]
     done = subprocess.run(again, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{out / 'medusa' / 'head'}\n"  # one of them speaks
-    after = json.loads(state.read_text())
-    assert after["stages"][0]["tried"] == before["stages"][0]["tried"]
-    assert after["stages"][0]["steps"] > before["stages"][0]["steps"]
+    assert done.stdout == f"{run / 'head'}\n"  # one of them speaks
+    after = read_progress(run)
+    assert after.stages[0].tried == before.stages[0].tried
+    assert after.steps > before.steps
     [head_file] = out.rglob("config.json")
     text = (head_file.parent / "README.md").read_text()
     assert "`accelerate launch --num_processes 2 -m glance train head" in text

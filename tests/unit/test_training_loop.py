@@ -426,6 +426,9 @@ def test_what_cannot_be_resumed_is_refused(
 ) -> None:
     with pytest.raises(HeadError, match="no checkpoint"):
         training(target, corpus, tmp_path, "medusa", resume=True)
+    (tmp_path / loop.CHECKPOINT).write_bytes(b"half of it")
+    with pytest.raises(HeadError, match="no checkpoint"):
+        training(target, corpus, tmp_path, "medusa", resume=True)
     training(target, corpus, tmp_path, "medusa").save()
     fewer = Corpus(corpus.folder, "tiny", {0: 5}, corpus.counts, seconds=1.0)
     with pytest.raises(HeadError, match="other answers"):
@@ -433,6 +436,29 @@ def test_what_cannot_be_resumed_is_refused(
     monkeypatch.setattr(target, "revision", "another")
     with pytest.raises(HeadError, match="trained on target tiny"):
         training(target, corpus, tmp_path, "medusa", resume=True)
+
+
+def test_a_save_that_is_cut_off_leaves_the_checkpoint_before_it(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = training(target, corpus, tmp_path, "medusa")
+    run.progress.stages = [loop.Stage("greedy", 0.0, steps=7)]
+    run.save()
+    weights = {name: p.detach().clone() for name, p in run.recipe.head.named_parameters()}
+    run.step("greedy", 1e-2)
+    run.progress.stages[0].steps = 8
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run.save()
+    again = training(target, corpus, tmp_path, "medusa", resume=True)
+    assert again.progress.steps == 7
+    for name, parameter in again.recipe.head.named_parameters():
+        assert torch.equal(parameter, weights[name]), name
 
 
 @pytest.mark.parametrize("name", RECIPES)
