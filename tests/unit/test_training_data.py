@@ -115,6 +115,17 @@ def test_a_closed_set_stays_as_it_is(target: Target, corpus: Corpus) -> None:
     assert {path: path.stat().st_mtime_ns for path in corpus.folder.iterdir()} == before
 
 
+def test_what_is_not_answered_in_time_never_is_and_that_is_said(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.setattr(data_corpus, "LEAST_PAGES", 3)
+    data, out = DataFile(data_file(tmp_path)), tmp_path / "out"
+    for seconds in (0.0, 600.0):
+        assert set(gather_data(target, data, out, TAPS, seconds).pages) <= {0, 1, 2}
+        said = capsys.readouterr().err
+        assert f"3 of {IMAGES - 1} images to learn from are answered, and no more will be" in said
+
+
 def same(one: capture.Record, other: capture.Record) -> None:
     """All is equal, and the features but for the last digit of bfloat16."""
     for name in capture.TENSORS:
@@ -360,7 +371,7 @@ def test_the_command_trains_resumes_and_writes_a_card(
     assert capsys.readouterr().out == f"{folder}\n"
     assert load_drafter("glance", target, folder) is not None
     text = (folder / "README.md").read_text()
-    assert "images of people's own" in text
+    assert f" of {IMAGES - 1} images of people's own" in text
     assert f"--target tiny --data {file}" in text
     assert f"up to {ANCHORS['cpu']} blocks" in text
     steps_before = read_progress(out / "glance").steps
