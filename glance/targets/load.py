@@ -120,7 +120,7 @@ def _check_memory(name: str, folder: Path, dtype: torch.dtype, device: str | Non
     need, free = memory_need(folder, dtype), free_memory(device)
     where = device or "all devices together"
     log.info("%s: %s; free on %s: %s", name, need, where, gib(free))
-    if need.weights > free:
+    if need.total > free:
         ways = ["a smaller model"]
         if dtype == torch.float32:
             ways.append("dtype bfloat16")

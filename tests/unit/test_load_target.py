@@ -96,6 +96,13 @@ def test_memory_is_stated_before_loading(folder, caplog, monkeypatch):
         load_target(folder, dtype=torch.float16)
 
 
+def test_the_stated_context_must_fit_too(folder, monkeypatch):
+    need = memory_need(folder, torch.float32)
+    monkeypatch.setattr(load, "free_memory", lambda _device: need.weights + 999 * need.per_token)
+    with pytest.raises(TargetError, match="does not fit"):
+        load_target(folder)
+
+
 def test_a_device_that_is_not_there_is_named(folder):
     with pytest.raises(TargetError, match="no device cuda:99 on this machine"):
         load_target(folder, device="cuda:99")
