@@ -30,7 +30,13 @@ from glance.training.capture import load_record
 from glance.training.corpus import Corpus
 from glance.training.data_corpus import DataFile, check_size, gather_data
 from glance.training.loop import CHECKPOINT, HeadTraining, read_progress
-from glance.training.recipe_glance import ANCHORS, GlanceRecipe, mask_token, recompute
+from glance.training.recipe_glance import (
+    FEW_ANCHORS,
+    GlanceRecipe,
+    mask_token,
+    most_anchors,
+    recompute,
+)
 from tests.training_records import tiny_target
 
 ROOT = Path(__file__).parents[2]
@@ -267,6 +273,11 @@ def test_a_tokenizer_without_a_mask_token_has_an_id_to_spare() -> None:
         mask_token(model(None, 8))
 
 
+def test_any_device_has_a_number_of_anchors() -> None:
+    most = [most_anchors(torch.device(kind)) for kind in ("cpu", "cuda", "mps", "xpu")]
+    assert most == [24, 512, 24, 24]
+
+
 def test_layers_that_run_twice_give_the_same_gradients(target: Target, corpus: Corpus) -> None:
     record = corpus.load("greedy", next(iter(corpus.pages)))
     found = []
@@ -373,7 +384,7 @@ def test_the_command_trains_resumes_and_writes_a_card(
     text = (folder / "README.md").read_text()
     assert f" of {IMAGES - 1} images of people's own" in text
     assert f"--target tiny --data {file}" in text
-    assert f"up to {ANCHORS['cpu']} blocks" in text
+    assert f"up to {FEW_ANCHORS} blocks" in text
     steps_before = read_progress(out / "glance").steps
     assert main([*command, "--minutes", "0.002", "--resume"]) == 0
     assert read_progress(out / "glance").steps >= steps_before

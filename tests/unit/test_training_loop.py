@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import huggingface_hub
@@ -23,7 +24,7 @@ from glance.drafters.block import BlockDrafter
 from glance.drafters.load import load_drafter
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadError
-from glance.heads.eagle3 import Eagle3Head
+from glance.heads.eagle3 import Eagle3Head, eagle3_taps
 from glance.heads.formats import read_head, write_head
 from glance.heads.formats_eagle import write_eagle3
 from glance.sampling import Sampler
@@ -686,6 +687,23 @@ def test_replay_runs_the_drafter_as_decoding_does(
 )
 def test_taps_are_spread_and_spare_the_last_layer(layers: int, taps: tuple[int, ...]) -> None:
     assert block_taps(layers) == taps
+
+
+@pytest.mark.parametrize(
+    ("layers", "deepstack", "taps"),
+    [(36, [8, 16, 24], (3, 17, 32)), (36, None, (1, 17, 32)), (8, [0, 1, 2], (1, 3, 4))],
+)
+def test_a_new_eagle3_head_taps_behind_deepstack(
+    monkeypatch: pytest.MonkeyPatch,
+    layers: int,
+    deepstack: list[int] | None,
+    taps: tuple[int, ...],
+) -> None:
+    monkeypatch.setattr(recipe_eagle3, "eagle3_taps", eagle3_taps)
+    vision = SimpleNamespace(**({"deepstack_visual_indexes": deepstack} if deepstack else {}))
+    model = SimpleNamespace(config=SimpleNamespace(vision_config=vision))
+    some: Any = SimpleNamespace(num_layers=layers, model=model)
+    assert recipe_eagle3.new_taps(some) == taps
 
 
 def test_a_checkpoint_keeps_what_the_stop_rule_knows(
