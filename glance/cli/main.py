@@ -580,9 +580,9 @@ def _add_data(commands: argparse._SubParsersAction[_Parser]) -> None:
         "set",
         choices=PUBLIC_SETS,
         help="docvqa, chartqa, infovqa: the JSON file that its makers hand out; folder: a text "
-        "file with lines IMAGE, tab, QUESTION and perhaps tab, ANSWER",
+        "file with lines IMAGE, tab, QUESTION and perhaps tab, ANSWER, or a folder with one .tsv",
     )
-    data.add_argument("source", type=Path, metavar="FILE", help="that file")
+    data.add_argument("source", type=Path, metavar="FILE", help="that file or folder")
     data.add_argument(
         "--images",
         type=Path,
