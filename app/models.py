@@ -37,4 +37,5 @@ def _row(target: PublicTarget) -> str:
 
 
 def _head(head: Head) -> str:
-    return f"{escape(head.drafter)}={escape(head.hub_id)} ({escape(head.note)})"
+    about = f"{head.note}; licence: {head.licence}"
+    return f"{escape(head.drafter)}={escape(head.hub_id)} ({escape(about)})"

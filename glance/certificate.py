@@ -11,12 +11,18 @@ bound, not a proof.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
 from PIL import Image
 from torch import Tensor
 
+from glance.config import DecodeConfig
+from glance.drafters.ngram import NgramDrafter
+from glance.engine.choose import engine_for
+from glance.engine.engine import Engine, EngineError, Seat
+from glance.engine.rounds import StaticVerifier
 from glance.sampling import argmax
 from glance.targets.base import Target
 from glance.types import CandidateTree, Prompt
@@ -26,7 +32,8 @@ from glance.verify import Verifier
 HALF = (torch.bfloat16, torch.float16)
 
 TOKENS = 64  # of the text that is measured on
-DEPTH = 7  # of its trees: two nodes a depth, as many as in a usual round
+DEPTH = 7  # of its trees
+WIDTHS = (2, 9)  # nodes a depth: as many as in a usual round, and as in the largest of presets
 SAFETY = 2.0
 QUESTION = "What does this page say?"
 
@@ -61,11 +68,38 @@ def self_check(target: Target) -> Certificate:
 
 
 @torch.inference_mode()
-def measure(target: Target, prompt: Prompt) -> Certificate:
+def measure(
+    target: Target,
+    prompt: Prompt,
+    engine: Engine | None = None,  # by default the one that `engine_for` chooses
+) -> Certificate:
     """Write TOKENS tokens one at a time, then read the same in trees, and compare their logits.
 
-    The trees' own keys and values stay in the cache, so what they add up to is measured too.
+    The single rows are those of `generate()`; the trees go through the engine's passes where
+    rounds would, as its shapes round otherwise. The trees' own keys and values stay in the cache,
+    so what they add up to is measured too.
     """
+    ids, alone = _alone(target, prompt)
+    with ExitStack() as held:
+        seat = _seat(held, target, prompt, engine or engine_for(target))
+        largest = max(_apart(target, prompt, seat, ids, alone, width) for width in WIDTHS)
+    return Certificate(largest, TOKENS)
+
+
+def _seat(held: ExitStack, target: Target, prompt: Prompt, engine: Engine | None) -> Seat | None:
+    """The engine's, where it can be had, for trees of any width."""
+    if engine is None:
+        return None
+    drafter = NgramDrafter(target.model.config.image_token_id)  # one that taps nothing
+    config = DecodeConfig(DEPTH * max(WIDTHS), max_new_tokens=TOKENS)
+    try:
+        return held.enter_context(engine.seated(drafter, prompt.input_ids.shape[1], config))
+    except EngineError:
+        return None
+
+
+def _alone(target: Target, prompt: Prompt) -> tuple[list[int], list[Tensor]]:
+    """A text, its first token from the prefill, and the logits [V] after each of its tokens."""
     request, logits, _ = target.prefill(prompt)
     ids = [int(argmax(logits))]
     alone: list[Tensor] = []
@@ -76,16 +110,30 @@ def measure(target: Target, prompt: Prompt) -> Certificate:
         alone.append(row[0])
         ids.append(int(argmax(row[0])))
     request.release()
-    verifier, largest = Verifier(target), 0.0
+    return ids, alone
+
+
+def _apart(
+    target: Target,
+    prompt: Prompt,
+    seat: Seat | None,
+    ids: Sequence[int],
+    alone: list[Tensor],
+    width: int,
+) -> float:
+    """The largest difference of any logit, the text being read in trees of this width."""
+    verifier, largest = StaticVerifier(seat) if seat else Verifier(target), 0.0
     request, _, _ = target.prefill(prompt)
+    if seat:
+        request = seat.load(request)
     for start in range(0, TOKENS, DEPTH + 1):
-        tree, path = _tree(ids[start : start + DEPTH + 1], target.vocab_size)
+        tree, path = _tree(ids[start : start + DEPTH + 1], target.vocab_size, width)
         rows = verifier.verify(request, tree).logits[path]
         single = torch.stack(alone[start : start + len(path)])
         largest = max(largest, float((rows.double() - single.double()).abs().max()))
         verifier.keep(request, tree, path)
     request.release()
-    return Certificate(largest, TOKENS)
+    return largest
 
 
 @torch.inference_mode()
@@ -106,13 +154,13 @@ def shortfall(target: Target, prompt: Prompt, ids: Sequence[int]) -> float:
     return largest
 
 
-def _tree(ids: Sequence[int], vocab_size: int) -> tuple[CandidateTree, list[int]]:
-    """The text as a path through a tree, with a wrong sibling before each of its nodes."""
+def _tree(ids: Sequence[int], vocab_size: int, width: int) -> tuple[CandidateTree, list[int]]:
+    """The text as a path through a tree, with wrong siblings before each of its nodes."""
     tokens, parents, depths, path = [ids[0]], [-1], [0], [0]
     for depth, token_id in enumerate(ids[1:], start=1):
-        tokens += [(token_id + 1) % vocab_size, token_id]
-        parents += [path[-1]] * 2
-        depths += [depth] * 2
+        tokens += [(token_id + wrong) % vocab_size for wrong in range(width - 1, -1, -1)]
+        parents += [path[-1]] * width
+        depths += [depth] * width
         path.append(len(tokens) - 1)
     size = len(tokens)
     return CandidateTree(

@@ -84,11 +84,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"{error.filename or 'A file'}: {error.strerror or error}.", file=sys.stderr)
         return 2
+    except (MemoryError, RuntimeError) as error:
+        if not _no_memory(error):
+            raise
+        print("This does not fit into memory: take a smaller image or model.", file=sys.stderr)
+        return 2
     except ValueError as error:
         if type(error).__module__.partition(".")[0] != "glance":
             raise  # a defect, not a message: only this package's own errors are plain sentences
         print(error, file=sys.stderr)
         return 2
+
+
+def _no_memory(error: Exception) -> bool:
+    """Python's, a graphics card's or the CPU's; torch may not be loaded, so they go by name."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or "DefaultCPUAllocator" in str(error)
+    )
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -566,9 +580,9 @@ def _add_data(commands: argparse._SubParsersAction[_Parser]) -> None:
         "set",
         choices=PUBLIC_SETS,
         help="docvqa, chartqa, infovqa: the JSON file that its makers hand out; folder: a text "
-        "file with lines IMAGE, tab, QUESTION and perhaps tab, ANSWER",
+        "file with lines IMAGE, tab, QUESTION and perhaps tab, ANSWER, or a folder with one .tsv",
     )
-    data.add_argument("source", type=Path, metavar="FILE", help="that file")
+    data.add_argument("source", type=Path, metavar="FILE", help="that file or folder")
     data.add_argument(
         "--images",
         type=Path,

@@ -3,7 +3,8 @@
     docvqa    {"data": [{"question", "image": "documents/NAME.png", "answers": [...]}, ...]}
     infovqa   {"data": [{"question", "image_local_name": "NAME.jpeg", "answers": [...]}, ...]}
     chartqa   [{"imgname": "NAME.png", "query", "label"}, ...], images in `png` beside the file
-    folder    a text file, a line IMAGE, tab, QUESTION and perhaps tab, ANSWER
+    folder    a text file, a line IMAGE, tab, QUESTION and perhaps tab, ANSWER; or a folder that
+              holds images and one such file, its name ending in .tsv
 
 DocVQA (arXiv 2007.00398) and InfographicVQA (arXiv 2104.12756) come from the Robust Reading
 Competition, ChartQA (arXiv 2203.10244) from its repository. Test splits have no answers.
@@ -48,12 +49,14 @@ def read_set(name: str, source: Path, images: Path | None = None) -> list[Exampl
 
     Args:
         name: one of SETS.
-        source: the file that the set's makers hand out; for `folder` a text file.
+        source: the file that the set's makers hand out; for `folder` a text file, or its folder.
         images: folder of the images; by default where the makers put them beside the file.
 
     Raises:
         DataError: the file is of another form, or images are missing.
     """
+    if name == "folder" and source.is_dir():
+        source = _table(source)
     try:
         text = source.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -83,6 +86,14 @@ def _entries(name: str, source: Path, text: str) -> list[tuple[str, str, str]]:
         return [JSON_SETS[name](entry) for entry in entries]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{source} is not a file of {name}: {error!r}.") from error
+
+
+def _table(folder: Path) -> Path:
+    """The text file that a folder holds."""
+    found = sorted(folder.glob("*.tsv"))
+    if len(found) != 1:
+        raise DataError(f"{folder} holds {len(found)} files ending in .tsv, not one.")
+    return found[0]
 
 
 def _lines(source: Path, text: str) -> list[tuple[str, str, str]]:

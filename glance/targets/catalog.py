@@ -12,11 +12,12 @@ BYTES = 2  # a parameter in bfloat16
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A published head; its licence is on its page of the hub."""
+    """A published head."""
 
     hub_id: str
     drafter: str  # name, as `load_drafter` takes it
     note: str  # what it was trained on
+    licence: str = "see its page"  # as its page of the hub names it, where that is known
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,18 +24,20 @@ FAMILIES: dict[str, Family] = {
     "gemma3": Gemma3(),
 }
 
-_RECURRENT = (
+#: the reason for hybrids, as transformers names their layers: state beside keys and values
+RECURRENT_KINDS = frozenset({"linear_attention", "conv", "hybrid", "hybrid_sliding"})
+RECURRENT = (
     "mixes recurrent layers with attention; their state cannot be rolled back to an accepted "
     "prefix, and a tree has no single past, so it is refused."
 )
 
 #: name and reason of those that can be taken for supported, by `model_type`
 REFUSED: dict[str, tuple[str, str]] = {
-    "qwen3_5": ("Qwen3.5", _RECURRENT),
-    "qwen3_5_moe": ("Qwen3.5-MoE", _RECURRENT),
-    "qwen3_next": ("Qwen3-Next", _RECURRENT),
-    "qwen4_exp": ("Qwen4-Exp", _RECURRENT),
-    "lfm2_vl": ("LFM2-VL", _RECURRENT),
+    "qwen3_5": ("Qwen3.5", RECURRENT),
+    "qwen3_5_moe": ("Qwen3.5-MoE", RECURRENT),
+    "qwen3_next": ("Qwen3-Next", RECURRENT),
+    "qwen4_exp": ("Qwen4-Exp", RECURRENT),
+    "lfm2_vl": ("LFM2-VL", RECURRENT),
     "mllama": (
         "Llama 3.2 Vision",
         "reads the image through cross-attention, beside the tokens that a tree is made of; that "

@@ -9,14 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForImageTextToText
+from transformers import AutoConfig, AutoModelForImageTextToText
 
 from glance import likeness, localization
 from glance.certificate import HALF, self_check
 from glance.heads.layout import lay_by_input
 from glance.hub import fetched, is_hub_id
-from glance.targets.base import Target, kinds_of_layers
-from glance.targets.families import FAMILIES, TargetError, find_family
+from glance.targets.base import Family, Target, kinds_of_layers
+from glance.targets.families import (
+    FAMILIES,
+    RECURRENT,
+    RECURRENT_KINDS,
+    TargetError,
+    find_family,
+)
 from glance.targets.memory import free_memory, gib, memory_need
 from glance.targets.processors import load_processor
 
@@ -65,6 +71,8 @@ def load_target(
     name = folder.name if not hub and not embedded else str(name_or_folder)
     model_type = _model_type(name, folder)
     family = find_family(model_type)  # refuse before the weights are fetched or read
+    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    _check_layers(name, config.get_text_config(), family)
     if not embedded:
         _check_memory(name, folder, dtype, None if device_map else device)
     if hub:
@@ -116,11 +124,23 @@ def _model_type(name: str, folder: Path) -> str:
     return config.get("model_type", "")
 
 
+def _check_layers(name: str, text: Any, family: Family) -> None:
+    """Of a text config: kinds of layers that the family does not answer for are refused."""
+    strange = kinds_of_layers(text) - family.layer_kinds
+    if strange & RECURRENT_KINDS:
+        raise TargetError(f"{name} {RECURRENT}")
+    if strange:
+        raise TargetError(
+            f"{name} has {', '.join(sorted(strange))} layers; of its family only "
+            f"{' and '.join(sorted(family.layer_kinds))} can be verified and rolled back."
+        )
+
+
 def _check_memory(name: str, folder: Path, dtype: torch.dtype, device: str | None) -> None:
     need, free = memory_need(folder, dtype), free_memory(device)
     where = device or "all devices together"
     log.info("%s: %s; free on %s: %s", name, need, where, gib(free))
-    if need.weights > free:
+    if need.total > free:
         ways = ["a smaller model"]
         if dtype == torch.float32:
             ways.append("dtype bfloat16")
@@ -146,12 +166,7 @@ def make_target(
     """
     family = find_family(model.config.model_type)
     text = model.config.get_text_config()
-    strange = kinds_of_layers(text) - family.layer_kinds
-    if strange:
-        raise TargetError(
-            f"{name} has {', '.join(sorted(strange))} layers; of its family only "
-            f"{' and '.join(sorted(family.layer_kinds))} can be verified and rolled back."
-        )
+    _check_layers(name, text, family)
     if text._attn_implementation not in ("sdpa", "eager"):
         raise TargetError(
             f"{name} uses {text._attn_implementation} attention, which takes no tree mask; "

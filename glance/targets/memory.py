@@ -11,9 +11,11 @@ from accelerate import init_empty_weights
 from accelerate.utils import get_max_memory
 from transformers import AutoConfig, AutoModelForImageTextToText
 
+from glance.cgroup import memory_left
 from glance.targets.families import TargetError
 
 GIB = 1 << 30
+CONTEXT = 1000  # tokens, for which there must be room beside the weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +27,17 @@ class MemoryNeed:
     per_token: int  # keys and values of one token of context
     dtype: torch.dtype
 
+    @property
+    def total(self) -> int:
+        """Of the weights and of CONTEXT tokens."""
+        return self.weights + CONTEXT * self.per_token
+
     def __str__(self) -> str:
         """One clause."""
         return (
             f"{self.parameters / 1e9:.2g} billion parameters take {gib(self.weights)} in "
-            f"{str(self.dtype).removeprefix('torch.')}, and 1,000 tokens of context "
-            f"{gib(1000 * self.per_token)} more"
+            f"{str(self.dtype).removeprefix('torch.')}, and {CONTEXT:,} tokens of context "
+            f"{gib(CONTEXT * self.per_token)} more"
         )
 
 
@@ -62,10 +69,14 @@ def _cached_numbers(text: Any) -> int:
 def free_memory(device: str | None) -> int:
     """Bytes free on a device; on all graphics cards and in main memory together for None.
 
+    Of main memory, what a container leaves where this runs in one.
+
     Raises:
         TargetError: there is no such device.
     """
     free = get_max_memory()
+    if (left := memory_left()) is not None:
+        free["cpu"] = min(free["cpu"], left)
     if device is None:
         return sum(free.values())
     where = torch.device(device)

@@ -145,11 +145,18 @@ def draft_blocks(
     return target.lm_head(hidden.view(pages, count, size, -1)[:, :, 1:])
 
 
+def decay(block_size: int) -> int:
+    """DFlash's gamma: 7, 5 and 4 for blocks of 16, 10 and 8, as its paper has them.
+
+    Of other sizes it says nothing; the rule is the line through the first two, rounded down.
+    """
+    return (block_size + 5) // 3
+
+
 def block_loss(
     logits: Tensor,  # [P, A, L, V]
     labels: Tensor,  # [P, A, L]
     exists: Tensor,  # [P, A, L] bool
-    decay: float = 7.0,  # gamma for B = 16
 ) -> Tensor:
     """Cross-entropy weighted exp(-(k-1)/gamma) at offset k, over the sum of the weights.
 
@@ -157,7 +164,7 @@ def block_loss(
     answer weigh nothing.
     """
     steps = torch.arange(labels.shape[-1], device=labels.device)
-    weights = torch.exp(-steps / decay) * exists
+    weights = torch.exp(-steps / decay(len(steps) + 1)) * exists
     losses = F.cross_entropy(logits.float().flatten(0, -2), labels.flatten(), reduction="none")
     return (losses.view_as(weights) * weights).sum() / weights.sum()
 
@@ -167,7 +174,12 @@ class Gaze:
 
     So in every layer but the first, which finds out where the answer is on the page. The weights
     are computed again from what a layer was given; the head itself is unchanged.
+
+    Attributes:
+        watching: keep what the layers are given, for `loss`; off where it will not be asked for.
     """
+
+    watching = True
 
     def __init__(self, head: BlockHead) -> None:
         self._seen: dict[BlockAttention, tuple[Any, ...]] = {}
@@ -175,7 +187,8 @@ class Gaze:
             cast("BlockLayer", layer).self_attn.register_forward_pre_hook(self._see)
 
     def _see(self, attention: nn.Module, args: tuple[Any, ...]) -> None:
-        self._seen[cast("BlockAttention", attention)] = args
+        if self.watching:
+            self._seen[cast("BlockAttention", attention)] = args
 
     def loss(self, cells: Tensor) -> Tensor:  # [P, A, L] from block_cells
         """Mean of -log(attention on the cell) over layers, and the rows whose cell is known."""

@@ -79,6 +79,10 @@ class Record:
     taps: tuple[int, ...]  # layer ids of the K features
     target_revision: str  # hash of the weights that answered
 
+    def has_cells(self) -> bool:
+        """Whether it is known of any token where it was copied from."""
+        return bool((self.cells >= 0).any())
+
     def stream(self, segment: int) -> Tensor:
         """Rows of the page and of one question, in order."""
         return ((self.segments == 0) | (self.segments == segment)).nonzero()[:, 0]

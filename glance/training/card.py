@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from glance.training.data_corpus import DataFile
 from glance.training.loop import PAGES_A_STEP, SEED, HeadTraining
 from glance.training.replayed import NODE_BUDGET
 from glance.types import INPUT
@@ -30,7 +31,9 @@ def card(run: HeadTraining, command: str) -> str:
         # the card is published: no paths of one's own disk
         command += f" --start {given.name if given.is_absolute() else given}"
         start = f"the head with weights `{progress.start_revision}`"
-    kind = "images of people's own" if corpus.apart else "generated training pages"
+    kind = "generated training pages"
+    if isinstance(corpus.source, DataFile):
+        kind = f"of {corpus.source.training:,} images of people's own"
     held_out = len(list(corpus.folder.glob("validation-*.safetensors")))
     left_out = f"| trained without | {recipe.without} |\n" if recipe.without else ""
     tried = [f"{rate:g}" for rate, _ in progress.stages[0].tried]

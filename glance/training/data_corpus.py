@@ -110,6 +110,8 @@ def gather_data(
 ) -> Corpus:
     """The corpus in `out`; where there is none, the target answers first, in all processes.
 
+    What is not answered then never is: a run that is resumed must find the answers it began with.
+
     Args:
         target: the model that answers.
         data: what is asked.
@@ -145,6 +147,12 @@ def gather_data(
         if is_first():
             close(closed, time.monotonic() - begun)
         wait()
+    answered = len(list(folder.glob("train-*.safetensors")))
+    if is_first() and answered < data.training:
+        say(
+            f"{answered} of {data.training} images to learn from are answered, and no more will "
+            "be: for more name another folder with --out, and more --minutes"
+        )
     again = partial(read_again, target, taps) if online else None
     return replace(opened(closed, target), source=data, apart=True, online=again)
 

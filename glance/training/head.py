@@ -27,7 +27,7 @@ from glance.together import agree, is_first, own_device, processes
 from glance.training.card import card
 from glance.training.corpus import answering, gather, sample_answer
 from glance.training.data_corpus import DataFile, gather_data
-from glance.training.loop import SEED, HeadTraining
+from glance.training.loop import CHECKPOINT, SEED, HeadTraining
 from glance.training.recipe_glance import deepened, new_head
 from glance.training.recipes import RECIPES, all_taps
 from glance.training.say import say
@@ -93,7 +93,7 @@ def train(
             )
     if draft_layers and tuple(drafters) != ("glance",):
         raise HeadError("Only the glance head has as many layers as you like: name it alone.")
-    begun = [name for name in drafters if (out / name / "state.json").is_file()]
+    begun = [name for name in drafters if (out / name / CHECKPOINT).is_file()]
     if resume and not begun:
         raise HeadError(f"There is no checkpoint to resume in {out}.")
     if data is None and processes() > 1:

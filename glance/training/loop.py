@@ -2,7 +2,7 @@
 
 In the folder of a run:
 
-    state.*         weights, optimizer and progress: the checkpoint
+    state.*         weights, optimizer and progress: the checkpoint, one file that appears whole
     curve.*         what every validation found
     head/           the head as it was at the last validation; with its card when it is finished
 """
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -45,6 +46,9 @@ WARM_UP = 50  # steps
 QUESTIONS = 2  # of a validation page every second one is replayed: there are about nine
 SAVE_EVERY = 180.0  # seconds
 REPORT_EVERY = 15.0  # seconds
+
+
+CHECKPOINT = "state.safetensors"
 
 
 @dataclass(slots=True)
@@ -292,18 +296,12 @@ class HeadTraining:
         if not is_first():
             return
         partial = self.folder / "state.partial"
-        save_file({**self._snapshot(), **self._buffers()}, partial)
-        partial.replace(self.folder / "state.safetensors")
-        text = json.dumps(asdict(self.progress), indent=2)
-        (self.folder / "state.json").write_text(text + "\n", encoding="utf-8")
+        tensors = {**self._snapshot(), **self._buffers()}
+        save_file(tensors, partial, {"progress": json.dumps(asdict(self.progress))})
+        partial.replace(self.folder / CHECKPOINT)
 
     def _load(self) -> None:
-        try:
-            raw = json.loads((self.folder / "state.json").read_text(encoding="utf-8"))
-            tensors = load_file(self.folder / "state.safetensors")
-        except (OSError, ValueError) as error:
-            raise HeadError(f"There is no checkpoint to resume in {self.folder}.") from error
-        progress = Progress(**{**raw, "stages": [_stage(each) for each in raw["stages"]]})
+        progress, tensors = read_progress(self.folder), load_file(self.folder / CHECKPOINT)
         if progress.target_revision != self.target.revision:
             raise HeadError(
                 f"The checkpoint was trained on target {progress.target_revision}, "
@@ -334,6 +332,20 @@ class HeadTraining:
 
     def _fresh_optimizer(self) -> MuonAdamW:
         return MuonAdamW([list(self.recipe.head.parameters())], layers=self.recipe.layers())
+
+
+def read_progress(folder: Path) -> Progress:
+    """How far the run in a folder had come at its checkpoint.
+
+    Raises:
+        HeadError: it has none.
+    """
+    try:
+        with safe_open(folder / CHECKPOINT, framework="pt") as file:
+            raw = json.loads(file.metadata()["progress"])
+    except (OSError, SafetensorError, KeyError, TypeError) as error:
+        raise HeadError(f"There is no checkpoint to resume in {folder}.") from error
+    return Progress(**{**raw, "stages": [_stage(each) for each in raw["stages"]]})
 
 
 def _stage(raw: dict[str, Any]) -> Stage:

@@ -116,6 +116,10 @@ class Recipe(ABC):
     def loss(self, records: Sequence[Record], answers: Answers) -> Tensor:
         """Of records with `taps` that have at least one root each, in a stage of these answers."""
 
+    def guided(self, records: Sequence[Record]) -> bool:
+        """Whether they can tell the head where to look; of data that people bring nobody knows."""
+        return self.without != "guide" and any(record.has_cells() for record in records)
+
     @abstractmethod
     def write(self, folder: Path) -> None:
         """Write the head in the method's own layout, in bfloat16."""

@@ -43,7 +43,7 @@ class Eagle2Recipe(FeatureRecipe):
         drafting = shifted(wanted, 1)[0].nonzero()[:, 0]
         seen = noisy(states, self.generator)
         attend = None
-        if self.without != "guide":
+        if self.guided([record]):
             attend = Watched(causal_mask(len(rows), target.device)[:, :, drafting])
         guessed = guess(self.head, features[:, :, 0], seen, drafting, attend)
         tokens = eagle2_loss(guessed, states, wanted, target, drafting)[0]

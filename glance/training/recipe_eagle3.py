@@ -49,7 +49,7 @@ class Eagle3Recipe(Recipe):
 
     @classmethod
     def reads(cls, target: Target) -> tuple[int, ...]:
-        return eagle3_taps(target.num_layers)  # two coincide where there are too few layers
+        return new_taps(target)  # two coincide where there are too few layers
 
     @classmethod
     def lessons(cls, target: Target) -> tuple[int, ...]:
@@ -62,7 +62,7 @@ class Eagle3Recipe(Recipe):
         kept = draft_vocabulary(counts, min(LARGEST_VOCABULARY, len(corpus.counts)))
         config = Eagle3Config(
             **layer_sizes(target),
-            target_layer_ids=eagle3_taps(target.num_layers),
+            target_layer_ids=new_taps(target),
             draft_vocab_size=len(kept),
             mrope_section=tuple(rope.get("mrope_section", ())),
             mrope_interleaved=bool(rope.get("mrope_interleaved", False)),
@@ -85,7 +85,7 @@ class Eagle3Recipe(Recipe):
         at = record.rotary if config.mrope_section else record.positions[None]
         wanted = lessons(record.answer[rows][None]).to(target.device)
         drafting = drafting_rows(wanted)
-        guided = self.without != "guide"
+        guided = self.guided([record])
         attend = OwnSteps(len(rows), target.device, drafting, watched=guided)
         steps = unroll(
             self.head,
@@ -108,3 +108,15 @@ class Eagle3Recipe(Recipe):
     @classmethod
     def read(cls, folder: Path, target_layers: int) -> Any:
         return read_eagle3(folder, target_layers)
+
+
+def new_taps(target: Target) -> tuple[int, ...]:
+    """The reference's choice, the first one behind the layers that DeepStack adds to.
+
+    There engines differ in what they take for a layer's output. Where there are too few layers for
+    that, it stays where it is.
+    """
+    early, *later = eagle3_taps(target.num_layers)
+    vision = getattr(target.model.config, "vision_config", None)
+    deep = len(getattr(vision, "deepstack_visual_indexes", None) or ())
+    return (max(early, deep) if deep < later[0] else early, *later)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -30,7 +31,7 @@ from glance.training.recipe import GUIDE_WEIGHT, Recipe
 
 BLOCK_SIZE = 16
 DRAFT_LAYERS = 3
-ANCHORS = {"cpu": 24, "cuda": 512}  # of a page at most: DFlash's 512 where there is a GPU
+MANY_ANCHORS, FEW_ANCHORS = 512, 24  # of a page at most: DFlash's on a GPU, and elsewhere
 
 
 class GlanceRecipe(Recipe):
@@ -42,7 +43,7 @@ class GlanceRecipe(Recipe):
 
     def __init__(self, target: Target, corpus: Corpus, without: str = "", head: Any = None) -> None:
         super().__init__(target, corpus, without, head)
-        self._anchors = ANCHORS[target.device.type]
+        self._anchors = most_anchors(target.device)
         self.a_page = f"up to {self._anchors} blocks"
         if target.device.type == "cuda":
             recompute(self.head)
@@ -62,10 +63,12 @@ class GlanceRecipe(Recipe):
         batch = collate(records, self.target.device)
         count = min(self._anchors, int(batch.answer.sum()))
         anchors = sample_anchors(batch, count, self.generator)
+        # its matrices are the largest here: none where they have nothing to say
+        self._gaze.watching = guided = self.guided(records)
         logits = draft_blocks(self.head, self.target, batch, anchors)
         offsets = logits.shape[2]
         tokens = block_loss(logits, *block_labels(batch, anchors, offsets))
-        if self.without == "guide":
+        if not guided:
             return tokens
         return tokens + GUIDE_WEIGHT * self._gaze.loss(block_cells(batch, anchors, offsets))
 
@@ -75,6 +78,11 @@ class GlanceRecipe(Recipe):
     @classmethod
     def read(cls, folder: Path, target_layers: int) -> Any:
         return read_head(folder)
+
+
+def most_anchors(device: torch.device) -> int:
+    """Blocks to learn from a page at most."""
+    return MANY_ANCHORS if device.type == "cuda" else FEW_ANCHORS
 
 
 def new_head(target: Target, layers: int = DRAFT_LAYERS) -> BlockHead:

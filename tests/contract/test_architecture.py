@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TORCH_FREE = (
     "types",
     "config",
+    "cgroup",
     "trace",
     "replay",
     "compare",

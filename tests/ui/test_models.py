@@ -25,7 +25,7 @@ def test_a_row_a_model_with_its_memory_licence_and_heads():
         "qwen3_vl",
         "16 GiB",
         "apache-2.0",
-        "glance=z-lab/Qwen3-8B-DFlash-b16 (text, for Qwen3-8B)",
+        "glance=z-lab/Qwen3-8B-DFlash-b16 (text, for Qwen3-8B; licence: see its page)",
     ]
     for row, target in zip(rows, TARGETS, strict=True):
         _, family, memory, licence, heads = cells(row)

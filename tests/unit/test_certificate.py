@@ -18,6 +18,7 @@ from glance.config import DecodeConfig
 from glance.decode import Decoder
 from glance.drafters.load import PLAIN
 from glance.drafters.toy import NoisyDrafter
+from glance.engine.engine import Engine, Seat
 from glance.replay import lanes
 from glance.verify import Verifier
 from tests.tiny_models import VOCAB, prompt, target
@@ -47,6 +48,25 @@ def test_the_meter_is_alive_in_half_precision_and_still_in_full(certificate):
 def test_the_meter_sees_a_fault(monkeypatch):
     monkeypatch.setattr(Verifier, "visible", lambda _self, tree: np.ones((len(tree),) * 2, bool))
     assert measure(target(FAMILY), prompt(FAMILY)).largest > 0.1
+
+
+def test_where_there_is_an_engine_its_passes_are_measured(monkeypatch):
+    tiny, ask = target("qwen3_vl"), prompt("qwen3_vl")
+    passes, run = [], Seat.run
+    monkeypatch.setattr(
+        Seat, "run", lambda seat, request, rows: passes.append(rows) or run(seat, request, rows)
+    )
+    assert 0 < measure(tiny, ask, Engine(tiny)).largest < 1e-4
+    assert passes == [15] * (TOKENS // 8) + [64] * (TOKENS // 8)  # nodes and root
+    monkeypatch.setattr(Verifier, "visible", lambda _self, tree: np.ones((len(tree),) * 2, bool))
+    assert measure(tiny, ask, Engine(tiny)).largest > 0.1
+
+
+def test_an_engine_that_cannot_be_had_is_done_without():
+    tiny, ask = target("qwen3_vl"), prompt("qwen3_vl")
+    engine = Engine(tiny)
+    with engine.seated(None, 8, DecodeConfig(max_new_tokens=8)):
+        assert measure(tiny, ask, engine) == measure(tiny, ask)
 
 
 def test_margins_are_counted_against_twice_the_bound():

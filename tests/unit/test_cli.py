@@ -359,6 +359,31 @@ def test_a_run_that_is_stopped_leaves_the_lines_it_wrote(
     assert kinds == ["header", "prefill", "commit", "commit"]
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate"), True),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), True),
+        (MemoryError(), True),
+        (RuntimeError("shapes differ"), False),
+    ],
+)
+def test_too_little_memory_is_one_sentence(
+    error: Exception, said: bool, picture: str, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    def run(_options: object) -> int:
+        raise error
+
+    monkeypatch.setattr("glance.cli.ask.run", run)
+    if said:
+        assert main(["ask", picture, "What?"]) == 2
+        told = capsys.readouterr().err
+        assert told == "This does not fit into memory: take a smaller image or model.\n"
+    else:
+        with pytest.raises(RuntimeError, match="shapes differ"):
+            main(["ask", picture, "What?"])
+
+
 def test_errors_of_the_real_program_have_no_traceback() -> None:
     done = python("-m", "glance", "ask", "nowhere.png", "What?")
     assert done.returncode == 2

@@ -19,6 +19,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
 )
 from PIL import Image
+from transformers import InternVLConfig
 
 from glance.cli.decoding import drafter_names
 from glance.cli.main import build_parser
@@ -96,6 +97,13 @@ def test_memory_is_stated_before_loading(folder, caplog, monkeypatch):
         load_target(folder, dtype=torch.float16)
 
 
+def test_the_stated_context_must_fit_too(folder, monkeypatch):
+    need = memory_need(folder, torch.float32)
+    monkeypatch.setattr(load, "free_memory", lambda _device: need.weights + 999 * need.per_token)
+    with pytest.raises(TargetError, match="does not fit"):
+        load_target(folder)
+
+
 def test_a_device_that_is_not_there_is_named(folder):
     with pytest.raises(TargetError, match="no device cuda:99 on this machine"):
         load_target(folder, device="cuda:99")
@@ -167,6 +175,24 @@ def test_weights_that_are_no_safetensors_are_refused(folder, tmp_path):
     (tmp_path / "pytorch_model.bin").write_bytes(b"pickle")
     with pytest.raises(TargetError, match="no safetensors files"):
         load_target(tmp_path)
+
+
+def test_a_hybrid_text_model_is_refused_before_its_weights_are_fetched(
+    folder, tmp_path, hub, monkeypatch
+):
+    text = {"model_type": "qwen3_next", "num_hidden_layers": 4}
+    hybrid = InternVLConfig(text_config=text)
+    assert "linear_attention" in hybrid.get_text_config().layer_types
+    hybrid.save_pretrained(tmp_path)
+    with pytest.raises(TargetError, match=r"mixes recurrent layers .* cannot be rolled back"):
+        load_target(tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    config["text_config"]["layer_types"] = ["full_attention", "chunked_attention"]
+    monkeypatch.setattr(load, "fetched", lambda *asked: hub.append(asked) or tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(TargetError, match="has chunked_attention layers"):
+        load_target(HUB_ID)
+    assert [patterns for _, patterns, _ in hub] == [("config.json",)]
 
 
 def test_quantised_weights_are_refused(folder, tmp_path):

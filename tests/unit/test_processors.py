@@ -14,11 +14,18 @@ from transformers.models.llava_next.image_processing_pil_llava_next import (
     LlavaNextImageProcessorPil,
 )
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+from transformers.models.smolvlm.image_processing_pil_smolvlm import SmolVLMImageProcessorPil
 
 from glance.targets import processors
+from glance.targets.base import conversation
 from glance.targets.embedded import IMAGE, build_tokenizer
 from glance.targets.families import FAMILIES
-from glance.targets.processors import InternVLImages, Qwen25VLImages, load_processor
+from glance.targets.processors import (
+    InternVLImages,
+    Qwen25VLImages,
+    SmolVLMImages,
+    load_processor,
+)
 
 PAGE = Image.fromarray(np.full((3000, 3000, 3), 255, np.uint8))
 
@@ -55,13 +62,34 @@ def test_internvl_needs_no_torchvision(tmp_path, monkeypatch):
     assert int((batch["input_ids"] == IMAGE).sum()) == 4 * tiles
 
 
-def test_a_missing_package_is_one_sentence(tmp_path, monkeypatch):
+def test_smolvlm_needs_neither_torchvision_nor_num2words(tmp_path, monkeypatch):
+    monkeypatch.setattr(processors, "find_spec", lambda _name: None)
+    names = {"fake_image_token": "<|vision_start|>", "global_image_token": "<|vision_end|>"}
+    names |= {"image_token": "<|image_pad|>", "end_of_utterance_token": "<|im_end|>"}
+    core = build_tokenizer()._tokenizer
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, extra_special_tokens=names)
+    images = SmolVLMImageProcessorPil(
+        size={"longest_edge": 64}, max_image_size={"longest_edge": 32}, resample=2
+    )
+    template = "{% for part in messages[0]['content'] %}{{ part['type'] }} {% endfor %}"
+    SmolVLMImages(images, tokenizer, 4, template).save_pretrained(tmp_path)
+    read = load_processor(tmp_path, "smolvlm")
+    assert read.image_seq_len == 4
+    assert read.apply_chat_template(conversation(1, "?")) == "image text "
+    batch = read(text=["<|image_pad|>?"], images=[PAGE.resize((64, 64))], return_tensors="pt")
+    tiles = batch["pixel_values"].shape[1]
+    assert tiles == 5  # four and the whole
+    assert int((batch["input_ids"] == IMAGE).sum()) == 4 * tiles
+
+
+@pytest.mark.parametrize("kind", [ImportError, OSError, AttributeError])
+def test_a_missing_package_is_one_sentence(tmp_path, monkeypatch, kind):
     def missing(*_args: object, **_options: object) -> None:
-        raise ImportError("\nPackage `num2words` is required.\nInstall it.\n")
+        raise kind("\nPackage `num2words` is required.\nInstall it.\n")
 
     monkeypatch.setattr(processors.AutoProcessor, "from_pretrained", missing)
     with pytest.raises(processors.TargetError, match=r"loaded: Package `num2words` is required\. "):
-        load_processor(tmp_path, "smolvlm")
+        load_processor(tmp_path, "idefics3")
 
 
 SEEN = {

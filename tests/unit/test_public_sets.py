@@ -108,6 +108,19 @@ def test_a_folder_with_questions_in_a_text_file(tmp_path: Path) -> None:
     ]
 
 
+def test_a_folder_with_its_questions_in_it(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    with pytest.raises(DataError, match=r"holds 0 files ending in \.tsv, not one"):
+        read_set("folder", tmp_path)
+    (tmp_path / "questions.tsv").write_text("a.png\tWhat is the total?\n")
+    assert read_set("folder", tmp_path) == [
+        Example(tmp_path / "a.png", "What is the total?", "", "folder")
+    ]
+    (tmp_path / "others.tsv").touch()
+    with pytest.raises(DataError, match="holds 2 files"):
+        read_set("folder", tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [

@@ -7,12 +7,15 @@ Run: python -m pytest tests/unit/test_shared_runs.py
 """
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from PIL import Image
 
 from glance import bench, evaluate
@@ -22,9 +25,11 @@ from glance.cli.main import main
 from glance.documents.examples import Example, read_examples, write_examples
 from glance.documents.sets import Item
 from glance.scores import Marked
+from glance.targets.embedded import build_model, build_processor
 from glance.together import run_together
 from glance.types import PromptError
 
+ROOT = Path(__file__).parents[2]
 LANES = ("bare", "ar", "generate", "oracle")
 TARGET = SimpleNamespace(
     name="letters",
@@ -130,6 +135,50 @@ def test_two_processes_find_what_one_finds(
     for name in ("rows", "means", "mismatches", "threads"):
         assert two[name] == one[name], name
     assert together.out.count("exact %") == alone.out.count("exact %") == 1  # one speaks
+
+
+@pytest.mark.slow
+def test_accelerate_launches_processes_that_find_what_one_finds(tmp_path: Path) -> None:
+    """Everything real. Without graphics cards --multi_gpu is what starts more than one process."""
+    torch.manual_seed(4)
+    model = build_model(layers=2, width=32, vision_layers=1)
+    for weights in model.parameters():
+        if weights.dim() > 1:  # so large that it says something
+            torch.nn.init.normal_(weights, std=0.5)
+    model.save_pretrained(tmp_path / "model")
+    build_processor().save_pretrained(tmp_path / "model")
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu"]
+    launch += ["--num_processes", "2", "--main_process_port", "0", "-m", "glance"]
+    data = ["--target", str(tmp_path / "model"), "--device", "cpu"]
+    data += ["--data", str(data_file(tmp_path)), "--json"]
+    bench_few = ["bench", "--force", "--drafters", "ngram", "--n", "2", "--max-tokens", "8"]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, command in (("eval", ["eval", "target"]), ("bench", bench_few)):
+        for start in ([sys.executable, "-m", "glance"], launch):
+            file = tmp_path / "found.json"
+            done = subprocess.run(
+                [*start, *command, *data, str(file)],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            found.setdefault(name, []).append(json.loads(file.read_text()))
+            file.unlink()
+
+    one, two = found["eval"]
+    assert len(one["answers"]) == 4
+    assert any(marked["got"] for marked in one["answers"])
+    for name in ("answers", "tasks", "items", "target"):
+        assert two[name] == one[name], name
+
+    one, two = found["bench"]
+    kept = ("drafter", "task", "n", "tau", "target_passes", "answer_tokens_mean")
+    same = [[[row[name] for name in kept] for row in each["rows"]] for each in (one, two)]
+    assert len(same[0]) >= 4
+    assert same[1] == same[0]
 
 
 def broken(folder: Path, questions: Iterable[str]) -> list[Example]:

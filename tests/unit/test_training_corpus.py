@@ -3,7 +3,6 @@
 Run: python -m pytest tests/unit/test_training_corpus.py
 """
 
-import json
 import time
 from contextlib import nullcontext
 from dataclasses import replace
@@ -21,7 +20,7 @@ from glance.training import capture, head
 from glance.training import corpus as gathered
 from glance.training.capture import load_answers, load_record, save_record
 from glance.training.corpus import Corpus, answering, gather, greedy_answers, record_path
-from glance.training.loop import Progress, Stage
+from glance.training.loop import CHECKPOINT, Progress, Stage
 from tests.training_records import make_record, tiny_target
 
 TAPS = (-1, 3)
@@ -142,7 +141,7 @@ def test_of_several_heads_those_go_on_that_had_begun(
     with pytest.raises(HeadError, match="no checkpoint"):
         head.train(("medusa", "eagle2"), "tiny", tmp_path, 1.0, resume=True, device="cpu")
     (tmp_path / "medusa").mkdir()
-    (tmp_path / "medusa" / "state.json").write_text(json.dumps({}))
+    (tmp_path / "medusa" / CHECKPOINT).touch()
     head.train(("medusa", "eagle2"), "tiny", tmp_path, 1.0, resume=True, device="cpu")
     assert [(name, resumed) for name, resumed, _ in runs] == [("medusa", True), ("eagle2", False)]
 

@@ -29,8 +29,14 @@ from glance.training import capture, data_corpus, head, loop
 from glance.training.capture import load_record
 from glance.training.corpus import Corpus
 from glance.training.data_corpus import DataFile, check_size, gather_data
-from glance.training.loop import HeadTraining
-from glance.training.recipe_glance import ANCHORS, GlanceRecipe, mask_token, recompute
+from glance.training.loop import CHECKPOINT, HeadTraining, read_progress
+from glance.training.recipe_glance import (
+    FEW_ANCHORS,
+    GlanceRecipe,
+    mask_token,
+    most_anchors,
+    recompute,
+)
 from tests.training_records import tiny_target
 
 ROOT = Path(__file__).parents[2]
@@ -113,6 +119,17 @@ def test_a_closed_set_stays_as_it_is(target: Target, corpus: Corpus) -> None:
     again = gather_data(target, DataFile(folder / "own.jsonl"), folder / "out", TAPS, 600.0)
     assert again.pages == corpus.pages
     assert {path: path.stat().st_mtime_ns for path in corpus.folder.iterdir()} == before
+
+
+def test_what_is_not_answered_in_time_never_is_and_that_is_said(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.setattr(data_corpus, "LEAST_PAGES", 3)
+    data, out = DataFile(data_file(tmp_path)), tmp_path / "out"
+    for seconds in (0.0, 600.0):
+        assert set(gather_data(target, data, out, TAPS, seconds).pages) <= {0, 1, 2}
+        said = capsys.readouterr().err
+        assert f"3 of {IMAGES - 1} images to learn from are answered, and no more will be" in said
 
 
 def same(one: capture.Record, other: capture.Record) -> None:
@@ -256,6 +273,11 @@ def test_a_tokenizer_without_a_mask_token_has_an_id_to_spare() -> None:
         mask_token(model(None, 8))
 
 
+def test_any_device_has_a_number_of_anchors() -> None:
+    most = [most_anchors(torch.device(kind)) for kind in ("cpu", "cuda", "mps", "xpu")]
+    assert most == [24, 512, 24, 24]
+
+
 def test_layers_that_run_twice_give_the_same_gradients(target: Target, corpus: Corpus) -> None:
     record = corpus.load("greedy", next(iter(corpus.pages)))
     found = []
@@ -360,13 +382,12 @@ def test_the_command_trains_resumes_and_writes_a_card(
     assert capsys.readouterr().out == f"{folder}\n"
     assert load_drafter("glance", target, folder) is not None
     text = (folder / "README.md").read_text()
-    assert "images of people's own" in text
+    assert f" of {IMAGES - 1} images of people's own" in text
     assert f"--target tiny --data {file}" in text
-    assert f"up to {ANCHORS['cpu']} blocks" in text
-    steps_before = json.loads((out / "glance" / "state.json").read_text())["stages"][0]["steps"]
+    assert f"up to {FEW_ANCHORS} blocks" in text
+    steps_before = read_progress(out / "glance").steps
     assert main([*command, "--minutes", "0.002", "--resume"]) == 0
-    after = json.loads((out / "glance" / "state.json").read_text())["stages"][0]["steps"]
-    assert after >= steps_before
+    assert read_progress(out / "glance").steps >= steps_before
     assert asked == [{"max_pixels": None}] * 2
     command[-1] = str(tmp_path / "other")
     options = ["--taps", "online", "--max-pixels", "4000"]
@@ -388,29 +409,29 @@ def test_accelerate_launches_processes_that_train_one_head_and_resume(tmp_path: 
     launch += ["--num_processes", "2", "--main_process_port", "0", "-m", "glance"]
     train = ["train", "head", "--drafter", "medusa", "--target", str(tmp_path / "model")]
     train += ["--data", str(file), "--out", str(out), "--device", "cpu", "--minutes"]
-    state = out / "medusa" / "state.json"
+    run = out / "medusa"
 
-    first = subprocess.Popen([*launch, *train, "4"], cwd=ROOT)
+    first = subprocess.Popen([*launch, *train, "2"], cwd=ROOT)
     deadline = time.monotonic() + 600
     try:
-        while not state.exists():  # the search is over
+        while not (run / CHECKPOINT).exists():  # the search is over
             assert first.poll() is None, "it ended before its first checkpoint"
             assert time.monotonic() < deadline, "no checkpoint was written"
             time.sleep(0.1)
     finally:
         first.terminate()
     assert first.wait(60) != 0
-    before = json.loads(state.read_text())
-    assert not before["stages"][0]["ended"]
+    before = read_progress(run)
+    assert not before.stages[0].ended
 
-    minutes = f"{before['seconds'] / 60 + 0.5:.2f}"
+    minutes = f"{before.seconds / 60 + 0.5:.2f}"
     again = [*launch, *train, minutes, "--resume"]
     done = subprocess.run(again, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{out / 'medusa' / 'head'}\n"  # one of them speaks
-    after = json.loads(state.read_text())
-    assert after["stages"][0]["tried"] == before["stages"][0]["tried"]
-    assert after["stages"][0]["steps"] > before["stages"][0]["steps"]
+    assert done.stdout == f"{run / 'head'}\n"  # one of them speaks
+    after = read_progress(run)
+    assert after.stages[0].tried == before.stages[0].tried
+    assert after.steps > before.steps
     [head_file] = out.rglob("config.json")
     text = (head_file.parent / "README.md").read_text()
     assert "`accelerate launch --num_processes 2 -m glance train head" in text

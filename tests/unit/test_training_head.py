@@ -24,6 +24,7 @@ from glance.training.blocks import (
     block_loss,
     block_mask,
     collate,
+    decay,
     draft_blocks,
     sample_anchors,
 )
@@ -122,6 +123,11 @@ def test_labels_stay_inside_their_answer() -> None:
     assert exists[0, 2].tolist() == [True, False, False, False, False]
 
 
+def test_decay_is_the_papers_for_its_three_block_sizes() -> None:
+    assert [decay(size) for size in (16, 10, 8)] == [7, 5, 4]
+    assert decay(2) > 0
+
+
 def test_loss_is_the_weighted_mean_spelled_out() -> None:
     generator = torch.Generator().manual_seed(3)
     logits = torch.randn(1, 2, 3, 7, generator=generator)
@@ -131,7 +137,7 @@ def test_loss_is_the_weighted_mean_spelled_out() -> None:
     for a in range(2):
         for k in range(3):
             if exists[0, a, k]:
-                weight = float(torch.exp(torch.tensor(-k / 7.0)))
+                weight = float(torch.exp(torch.tensor(-k / 3)))  # gamma of blocks of four
                 above -= weight * float(logits[0, a, k].log_softmax(-1)[labels[0, a, k]])
                 below += weight
     assert block_loss(logits, labels, exists).item() == pytest.approx(above / below, rel=1e-5)

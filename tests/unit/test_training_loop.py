@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import huggingface_hub
@@ -23,15 +24,15 @@ from glance.drafters.block import BlockDrafter
 from glance.drafters.load import load_drafter
 from glance.heads.block import BlockHead
 from glance.heads.config import HeadError
-from glance.heads.eagle3 import Eagle3Head
+from glance.heads.eagle3 import Eagle3Head, eagle3_taps
 from glance.heads.formats import read_head, write_head
 from glance.heads.formats_eagle import write_eagle3
 from glance.sampling import Sampler
 from glance.targets.base import Target
+from glance.training import blocks, head, loop, recipe_eagle2, recipe_eagle3
 from glance.training import corpus as gathered
-from glance.training import head, loop, recipe_eagle2, recipe_eagle3
 from glance.training.blocks import Gaze
-from glance.training.capture import answer_page, save_record
+from glance.training.capture import Record, answer_page, save_record
 from glance.training.card import card
 from glance.training.corpus import Corpus, record_path
 from glance.training.loop import HeadTraining, Stage
@@ -215,6 +216,7 @@ def test_a_head_is_trained_without_a_part_of_its_recipe(
     part: str,
 ) -> None:
     # these pages have no cells
+    monkeypatch.setattr(Record, "has_cells", lambda _: True)
     monkeypatch.setattr(Gaze, "loss", lambda *_: torch.ones(()))
     monkeypatch.setattr(recipe_eagle3, "guide_loss", lambda *_: torch.ones(()))
     monkeypatch.setattr(recipe_eagle2, "overlooked", lambda *_, **_how: (torch.ones(()),) * 2)
@@ -234,6 +236,23 @@ def test_a_head_is_trained_without_a_part_of_its_recipe(
     assert {n: p.shape for n, p in again.recipe.head.named_parameters()} == shapes
     run.progress.stages.append(loop.Stage("greedy", begun=0.0))
     assert f"| trained without | {part} |" in card(run, "")
+
+
+@pytest.mark.parametrize("name", [n for n, recipe in RECIPES.items() if "guide" in recipe.parts])
+def test_without_a_known_cell_nothing_is_watched(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def never(*_: object, **_how: object) -> None:
+        raise AssertionError("there is nothing to look at")
+
+    monkeypatch.setattr(blocks, "first_head", never)
+    monkeypatch.setattr(recipe_eagle3, "guide_loss", never)
+    monkeypatch.setattr(recipe_eagle2, "overlooked", never)
+    whole, without = (
+        training(target, corpus, tmp_path / part, name, part).step("greedy", 1e-3)
+        for part in ("", "guide")
+    )
+    assert whole == without
 
 
 def test_a_part_that_a_recipe_does_not_have_is_refused(tmp_path: Path) -> None:
@@ -408,6 +427,9 @@ def test_what_cannot_be_resumed_is_refused(
 ) -> None:
     with pytest.raises(HeadError, match="no checkpoint"):
         training(target, corpus, tmp_path, "medusa", resume=True)
+    (tmp_path / loop.CHECKPOINT).write_bytes(b"half of it")
+    with pytest.raises(HeadError, match="no checkpoint"):
+        training(target, corpus, tmp_path, "medusa", resume=True)
     training(target, corpus, tmp_path, "medusa").save()
     fewer = Corpus(corpus.folder, "tiny", {0: 5}, corpus.counts, seconds=1.0)
     with pytest.raises(HeadError, match="other answers"):
@@ -415,6 +437,29 @@ def test_what_cannot_be_resumed_is_refused(
     monkeypatch.setattr(target, "revision", "another")
     with pytest.raises(HeadError, match="trained on target tiny"):
         training(target, corpus, tmp_path, "medusa", resume=True)
+
+
+def test_a_save_that_is_cut_off_leaves_the_checkpoint_before_it(
+    target: Target, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = training(target, corpus, tmp_path, "medusa")
+    run.progress.stages = [loop.Stage("greedy", 0.0, steps=7)]
+    run.save()
+    weights = {name: p.detach().clone() for name, p in run.recipe.head.named_parameters()}
+    run.step("greedy", 1e-2)
+    run.progress.stages[0].steps = 8
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run.save()
+    again = training(target, corpus, tmp_path, "medusa", resume=True)
+    assert again.progress.steps == 7
+    for name, parameter in again.recipe.head.named_parameters():
+        assert torch.equal(parameter, weights[name]), name
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -642,6 +687,23 @@ def test_replay_runs_the_drafter_as_decoding_does(
 )
 def test_taps_are_spread_and_spare_the_last_layer(layers: int, taps: tuple[int, ...]) -> None:
     assert block_taps(layers) == taps
+
+
+@pytest.mark.parametrize(
+    ("layers", "deepstack", "taps"),
+    [(36, [8, 16, 24], (3, 17, 32)), (36, None, (1, 17, 32)), (8, [0, 1, 2], (1, 3, 4))],
+)
+def test_a_new_eagle3_head_taps_behind_deepstack(
+    monkeypatch: pytest.MonkeyPatch,
+    layers: int,
+    deepstack: list[int] | None,
+    taps: tuple[int, ...],
+) -> None:
+    monkeypatch.setattr(recipe_eagle3, "eagle3_taps", eagle3_taps)
+    vision = SimpleNamespace(**({"deepstack_visual_indexes": deepstack} if deepstack else {}))
+    model = SimpleNamespace(config=SimpleNamespace(vision_config=vision))
+    some: Any = SimpleNamespace(num_layers=layers, model=model)
+    assert recipe_eagle3.new_taps(some) == taps
 
 
 def test_a_checkpoint_keeps_what_the_stop_rule_knows(
