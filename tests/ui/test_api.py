@@ -19,7 +19,7 @@ from app.ui import build
 from glance.documents.intake import load_document
 from glance.trace import parse_trace
 from tests.ui.served import served
-from tests.ui.test_session import wait_until
+from tests.ui.test_session import FREED_S, wait_until
 from tests.ui.toy_page import draw_page, held_back, toy_runner
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "samples" / "receipt.png"
@@ -198,7 +198,7 @@ def test_a_run_that_is_cancelled_frees_its_place(slow, page, name):
     next(iter(job))
     assert session.health()["running"] == 1
     job.cancel()
-    wait_until(lambda: not session.health()["running"], 10)
+    wait_until(lambda: not session.health()["running"], FREED_S)
 
 
 @pytest.mark.parametrize("endpoint", ["ask", "ask_stream"])
@@ -208,7 +208,7 @@ def test_a_caller_who_leaves_frees_the_place(slow, page, endpoint):
     with HTTP.stream("GET", begun(address, endpoint, page, "x" * 500)) as heard:
         assert next(heard.iter_lines()) == "event: generating"
         assert session.health()["running"] == 1
-    wait_until(lambda: not session.health()["running"], 10)
+    wait_until(lambda: not session.health()["running"], FREED_S)
 
 
 def test_the_tool_has_its_name_and_the_stream_is_none():

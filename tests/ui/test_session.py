@@ -24,6 +24,8 @@ from tests.reading_target import reading_target
 from tests.ui.toy_page import held_back, toy_runner
 from tests.ui.toy_trace import toy_trace
 
+FREED_S = 2.0  # after Stop the place is free again; tests.load.freed has the time itself
+
 PAGE = Document(
     image=Image.new("RGB", (64, 64), "white"),
     notices=(),
@@ -191,7 +193,7 @@ def test_closing_a_run_stops_the_decoder_and_frees_the_slot():
         pass
     frames.close()
     before = made
-    wait_until(ended.is_set)
+    wait_until(lambda: ended.is_set() and not session.health()["running"], FREED_S)
     assert made <= before + 1  # the line that was on its way
     following = run(session)
     wait_until(lambda: next(following).trace is not None)
