@@ -14,6 +14,7 @@ with suppress(ImportError):
 from app.addresses import addresses
 from app.api import mcp_offered
 from app.by_name import PUBLIC_ONLY
+from app.full import IN_WORDS
 from app.headers import STRICT
 from app.host import Host
 from app.journal import to_stderr
@@ -31,7 +32,11 @@ if __name__ == "__main__":
         session.load()  # `spaces` takes the weights over when the page opens
     demo.launch(
         **launch_options(),
-        app_kwargs={"routes": addresses(session), "middleware": [STRICT, PUBLIC_ONLY]},
+        app_kwargs={
+            "routes": addresses(session),
+            "middleware": [STRICT, PUBLIC_ONLY],
+            "exception_handlers": IN_WORDS,
+        },
         mcp_server=mcp_offered(),
         prevent_thread_lock=True,
     )

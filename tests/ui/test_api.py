@@ -11,10 +11,11 @@ import httpx
 import pytest
 from gradio_client import Client, handle_file
 from gradio_client.exceptions import AppError
+from gradio_client.utils import QueueError
 
 from app.api import ENDPOINTS, answered, mcp_offered
 from app.by_name import UNKNOWN
-from app.session import Session
+from app.session import FULL, Session
 from app.ui import build
 from glance.documents.intake import load_document
 from glance.trace import parse_trace
@@ -241,6 +242,18 @@ def test_no_run_is_begun_past_the_queue(server):
             numbered = {**body, "fn_index": event["id"]}
             answer = HTTP.post(f"{server[0]}/gradio_api/run/predict", json=numbered)
             assert answer.status_code == 404
+
+
+def test_a_full_queue_of_gradio_s_own_is_told_in_the_page_s_words(monkeypatch, page):
+    monkeypatch.setattr("app.ui.MAX_QUEUED", 0)
+    with served(lambda: toy_runner()) as (address, _):
+        body = {"data": [None, "hello", 1, "glance", True, 15, 8]}
+        answer = HTTP.post(f"{address}/gradio_api/call/ask", json=body)
+        with pytest.raises(
+            QueueError, match="Queue is full"
+        ):  # the client's own words, for any 503
+            Client(address, verbose=False).predict(handle_file(page), "hello", api_name="/ask")
+    assert (answer.status_code, answer.json()) == (503, {"detail": FULL.text})
 
 
 def test_a_run_that_is_gone_is_not_found(server):
