@@ -19,6 +19,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from app.examples import load_examples
+from app.format import lane_name
 from app.host import Host
 from app.job import Job
 from app.journal import log_run
@@ -204,8 +205,12 @@ class Session:
             phase, text = "ready", "Model ready"
         if device := self.host.device:
             text += f" on {device}"
-        if ms := self.host.write_ms(PLAIN):
-            text += f": {ms:.1f} ms a token, token by token"
+        # of the plain lane, which says most of the machine, or else of what has run here
+        for lane in [PLAIN, *self.host.measured()]:
+            if ms := self.host.write_ms(lane):
+                way = "token by token" if lane == PLAIN else f"with {lane_name(lane)}"
+                text += f": {ms:.1f} ms a token, {way}"
+                break
         return json.dumps({"phase": phase, "text": text})
 
     @property
