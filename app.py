@@ -7,6 +7,7 @@ from contextlib import suppress
 # read when torch loads. A value that is already set is kept.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # a bar is no line of the log
 
 with suppress(ImportError):
     import spaces  # noqa: F401 - on a ZeroGPU Space, before anything that can load torch
