@@ -7,6 +7,7 @@ from contextlib import suppress
 # read when torch loads. A value that is already set is kept.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # a bar is no line of the log
 
 with suppress(ImportError):
     import spaces  # noqa: F401 - on a ZeroGPU Space, before anything that can load torch
@@ -14,6 +15,7 @@ with suppress(ImportError):
 from app.addresses import addresses
 from app.api import mcp_offered
 from app.by_name import PUBLIC_ONLY
+from app.full import IN_WORDS
 from app.headers import STRICT
 from app.host import Host
 from app.journal import to_stderr
@@ -31,7 +33,11 @@ if __name__ == "__main__":
         session.load()  # `spaces` takes the weights over when the page opens
     demo.launch(
         **launch_options(),
-        app_kwargs={"routes": addresses(session), "middleware": [STRICT, PUBLIC_ONLY]},
+        app_kwargs={
+            "routes": addresses(session),
+            "middleware": [STRICT, PUBLIC_ONLY],
+            "exception_handlers": IN_WORDS,
+        },
         mcp_server=mcp_offered(),
         prevent_thread_lock=True,
     )

@@ -8,9 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 from app.examples import GENERAL_QUESTIONS, Example
+from app.few import few
 from app.frames import Frame, live_frames, replayed, state, stopped
 from app.held import Held
 from app.picture import take_picture
@@ -30,6 +32,8 @@ STOPPED = "Stopped. What was decoded until then stays."
 FORGOTTEN = "The connection was lost, and the server has forgotten this page: choose it again."
 MAX_TRACE_BYTES = 20_000_000
 MAX_ROUND_CHARS = 200_000
+#: of all visitors: files, of up to 20 MB of trace each, and what is drawn within moments
+FILES, DRAWN = Semaphore(2), Semaphore(4)
 
 
 def thumbnails(examples: Sequence[Example], chosen: Example | None) -> str:
@@ -188,6 +192,7 @@ def on_open(path: str | None) -> tuple[str | None, Frame]:
         return None, Frame(state("error", words, "error"))
 
 
+@few(DRAWN)
 def tree_of(round_lines: str) -> str | None:
     """The candidate tree's figure for the lines of one round, which the page sends.
 
@@ -203,16 +208,19 @@ def tree_of(round_lines: str) -> str | None:
         return None
 
 
+@few(DRAWN)
 def study_of(_asked: object = None) -> str:
     """Value of the study's tab; a component's server function is always given one argument."""
     return json.dumps(study(), ensure_ascii=False)
 
 
+@few(FILES)
 def replay_of(trace: str) -> str | None:
     """The replay file of the trace that the page sends, or None if it is none."""
     return _exported(replay_html, trace)
 
 
+@few(FILES)
 def rounds_of(trace: str) -> str | None:
     """The table of rounds of the trace that the page sends, or None if it is none."""
     return _exported(lambda text: rounds_csv(parse_trace(text)), trace)

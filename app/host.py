@@ -50,6 +50,11 @@ class Host:
         with self._lock:
             return median(self._read) if self._read else None
 
+    def measured(self) -> list[str]:
+        """The lanes whose speed is known, the one that ran first standing first."""
+        with self._lock:
+            return list(self._write)
+
     def write_ms(self, lane: str) -> float | None:
         """Milliseconds a token of a lane's answer."""
         with self._lock:

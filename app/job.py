@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class Job:
-    """One run of the decoder; setting `stop` ends it at its next line."""
+    """One run of the decoder; setting `stop` ends it at its next line, or None instead of one."""
 
     def __init__(self) -> None:
         self.lines: deque[Line] = deque()
@@ -24,7 +24,7 @@ class Job:
         self.started = False
         self.trouble: Trouble | None = None
 
-    def start(self, decode: Callable[[], Iterator[Line]], leave: Callable[[], None]) -> None:
+    def start(self, decode: Callable[[], Iterator[Line | None]], leave: Callable[[], None]) -> None:
         """Decode in a thread of its own.
 
         The thread has the context of the event: ZeroGPU looks there for whose time it spends.
@@ -34,10 +34,11 @@ class Job:
         work = threading.Thread(target=context.run, args=(self._work, decode, leave), daemon=True)
         work.start()
 
-    def _work(self, decode: Callable[[], Iterator[Line]], leave: Callable[[], None]) -> None:
+    def _work(self, decode: Callable[[], Iterator[Line | None]], leave: Callable[[], None]) -> None:
         try:
             for line in decode():
-                self.lines.append(line)
+                if line is not None:
+                    self.lines.append(line)
                 if self.stop.is_set():
                     break
         except Exception as error:

@@ -11,7 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from uvicorn.config import LOGGING_CONFIG
+
 from glance.trace import Line
+
+OWN = ("app", "glance")  # whose loggers are this program's
 
 log = logging.getLogger("app.runs")
 
@@ -50,7 +54,7 @@ def log_run(
 
 class JsonLines(logging.Formatter):
     """Records as JSON. Of an exception only its class and where it was raised, as its own text may
-    quote a document."""
+    quote a document; of other packages' words the first line, as asyncio quotes in the second."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
@@ -58,7 +62,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "event": record.getMessage(),
+            "event": self._words(record),
             **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[0]:
@@ -69,13 +73,25 @@ class JsonLines(logging.Formatter):
             ]
         return json.dumps(value, ensure_ascii=False)
 
+    @staticmethod
+    def _words(record: logging.LogRecord) -> str:
+        words = record.getMessage()
+        return words if record.name.partition(".")[0] in OWN else words.partition("\n")[0]
+
 
 def to_stderr() -> None:
-    """Send what the page and the decoder log to stderr as JSON lines."""
+    """Send all that is logged in this process to stderr as JSON lines, the server's words too."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in ("app", "glance"):
-        logger = logging.getLogger(name)
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        logger.propagate = False
+    logging.getLogger().addHandler(handler)
+    for name in OWN:
+        logging.getLogger(name).setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    for name in ("default", "access"):
+        LOGGING_CONFIG["formatters"][name] = {"()": JsonLines}
+    # Gradio calls it for whatever breaks in an event, with the text of the exception in it
+    traceback.print_exc = _event_broke
+
+
+def _event_broke(*_: Any, **__: Any) -> None:
+    logging.getLogger("app.events").exception("an event broke")

@@ -19,6 +19,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from app.examples import load_examples
+from app.format import lane_name
 from app.host import Host
 from app.job import Job
 from app.journal import log_run
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from glance.drafters.base import Drafter
 
 #: decodes a question about one page or two: (pages, question, settings, run) and, where there is a
-#: conversation, its talk
-Runner = Callable[..., Iterator[Line]]
+#: conversation, its talk. None among the lines says only that Stop can be heard there
+Runner = Callable[..., Iterator[Line | None]]
 
 #: the model that this server runs
 TARGET = "embedded"
@@ -73,7 +74,7 @@ def load_runner(host: Host | None = None, gpu_is_lent: bool = False) -> Runner:
     from glance.config import DecodeConfig
     from glance.drafters.load import load_drafter
     from glance.engine.choose import best_device
-    from glance.profiling import measure_costs
+    from glance.profiling import measuring_costs
     from glance.targets.load import load_target
 
     target = load_target(TARGET, device=best_device())
@@ -82,16 +83,27 @@ def load_runner(host: Host | None = None, gpu_is_lent: bool = False) -> Runner:
     def loaded(name: str) -> Drafter | None:
         return load_drafter(name, target)
 
-    @cache
-    def drafter(name: str) -> Drafter | None:
-        """Loaded and warm, by the first run that needs it."""
-        warm_up(target, [loaded(name)])
-        return loaded(name)
+    warm: dict[str, Drafter | None] = {}
+    profiles: dict[str, CostProfile] = {}
 
-    @cache
-    def costs(name: str) -> CostProfile:
-        """Measured by the first run that needs them, not at start-up."""
-        return measure_costs(target, drafter(name))
+    # These take the first run that needs them seconds: in pieces, between which Stop is heard.
+
+    def drafter(name: str) -> Generator[None, None, Drafter | None]:
+        """Loaded and warm."""
+        if name not in warm:
+            cold = loaded(name)
+            yield
+            warm_up(target, [cold])
+            warm[name] = cold
+            yield
+        return warm[name]
+
+    def costs(name: str) -> Generator[None, None, CostProfile]:
+        """Of rounds with this drafter, on this machine."""
+        if name not in profiles:
+            measured = yield from drafter(name)
+            profiles[name] = yield from measuring_costs(target, measured)
+        return profiles[name]
 
     def run(
         documents: Sequence[Document],
@@ -99,10 +111,11 @@ def load_runner(host: Host | None = None, gpu_is_lent: bool = False) -> Runner:
         settings: Settings,
         run_id: str,
         talk: Talk | None = None,
-    ) -> Iterator[Line]:
-        auto = settings.node_budget == AUTO
-        drafting = [name for name in settings.lanes if name != PLAIN] or [PLAIN]
-        own = {name: costs(name) for name in drafting} if auto else {}
+    ) -> Iterator[Line | None]:
+        own: dict[str, CostProfile] = {}
+        if settings.node_budget == AUTO:
+            for name in [name for name in settings.lanes if name != PLAIN] or [PLAIN]:
+                own[name] = yield from costs(name)
         config = DecodeConfig(
             node_budget=settings.node_budget,
             max_new_tokens=settings.max_tokens,
@@ -110,7 +123,9 @@ def load_runner(host: Host | None = None, gpu_is_lent: bool = False) -> Runner:
             seed=settings.seed,
             costs=next(iter(own.values()), None),
         )
-        lanes = [drafter(name) for name in settings.lanes]
+        lanes = []
+        for name in settings.lanes:
+            lanes.append((yield from drafter(name)))
         history, prefixes = (talk.turns, talk.prefixes) if talk else ((), None)
         yield from ask(
             target,
@@ -125,11 +140,14 @@ def load_runner(host: Host | None = None, gpu_is_lent: bool = False) -> Runner:
         )
 
     for name in LANES:
-        (loaded if gpu_is_lent else drafter)(name)
+        loaded(name)
+        if not gpu_is_lent:
+            list(drafter(name))  # all pieces of it
     if host and not gpu_is_lent:
         short = Settings(LANES, max_tokens=MEASURED)
         for example in load_examples()[:1]:
-            host.learn(list(run([example.document()], example.question, short, "measured")))
+            lines = run([example.document()], example.question, short, "measured")
+            host.learn([line for line in lines if line is not None])
     return run
 
 
@@ -187,8 +205,12 @@ class Session:
             phase, text = "ready", "Model ready"
         if device := self.host.device:
             text += f" on {device}"
-        if ms := self.host.write_ms(PLAIN):
-            text += f": {ms:.1f} ms a token, token by token"
+        # of the plain lane, which says most of the machine, or else of what has run here
+        for lane in [PLAIN, *self.host.measured()]:
+            if ms := self.host.write_ms(lane):
+                way = "token by token" if lane == PLAIN else f"with {lane_name(lane)}"
+                text += f": {ms:.1f} ms a token, {way}"
+                break
         return json.dumps({"phase": phase, "text": text})
 
     @property

@@ -57,7 +57,7 @@ def lent(runner: Runner) -> Runner:
         settings: Settings,
         run_id: str,
         talk: Talk | None = None,
-    ) -> Iterator[Line]:
+    ) -> Iterator[Line | None]:
         try:
             yield from runner(documents, question, settings, run_id, talk)
         except Exception as error:
@@ -72,7 +72,7 @@ def lent(runner: Runner) -> Runner:
         settings: Settings,
         run_id: str,
         talk: Talk | None = None,
-    ) -> Iterator[Line]:
+    ) -> Iterator[Line | None]:
         # rows that were read for a conversation are on the GPU, which is given back after a run
         bare = Talk(talk.turns) if talk else None
         return inside(documents, question, settings, run_id, bare)

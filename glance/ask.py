@@ -21,6 +21,7 @@ from glance.decode import Decoder
 from glance.documents.intake import Document, Notice, check_question
 from glance.drafters.base import Drafter
 from glance.drafters.load import PLAIN
+from glance.engine.choose import device_name
 from glance.ground import copied_spans, fraction
 from glance.grounding import grounding
 from glance.lane import digits
@@ -192,7 +193,7 @@ def _header(
             "name": target.name,
             "revision": target.revision,
             "dtype": target.dtype_name,
-            "device": str(target.device),
+            "device": device_name(target.device),
             "attention": target.attention,
             **({"bound": digits(target.certificate.bound)} if target.certificate else {}),
         },

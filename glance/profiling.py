@@ -8,12 +8,12 @@ the context length. Sizes take turns, so that whatever else the machine does hit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -36,6 +36,8 @@ NODES = (0, 3, 7, 11, 15, 19, 23, 31, 47, MOST_NODES)
 LONGEST = 2048  # tokens of context; time is linear in them, so two lengths tell
 REPEATS = 5
 COMMITTED = 4  # tokens of a usual round, whose features the next draft takes in
+
+T = TypeVar("T")
 
 #: offsets that a tree of any measured size can be built from; which one hardly matters for time
 OFFSETS = RankedOffsets(
@@ -60,9 +62,19 @@ def measure_costs(
     repeats: int = REPEATS,
 ) -> CostProfile:
     """Medians over `repeats` turns at the present number of threads, made monotone and convex."""
+    return _whole(measuring_costs(target, drafter, clock, repeats))
+
+
+def measuring_costs(
+    target: Target, drafter: Drafter | None, clock: Clock | None = None, repeats: int = REPEATS
+) -> Generator[None, None, CostProfile]:
+    """`measure_costs` piece by piece, for who may have to stop: it takes seconds, a piece does not.
+
+    Closing it ends the measurement; what it returns are the costs.
+    """
     longest = min(LONGEST, longest_context(target))
-    times = measure_passes(
-        target, drafter, (max(longest // 4, 1), longest), NODES, clock=clock, repeats=repeats
+    times = yield from _measuring(
+        target, drafter, (max(longest // 4, 1), longest), NODES, clock, repeats
     )
     return CostProfile.fitted(times.contexts, times.nodes, times.verify_ms, times.draft_ms)
 
@@ -81,10 +93,31 @@ def measure_passes(
     repeats: int = REPEATS,
 ) -> PassTimes:
     """Time every pass `repeats` times, all of them in turn."""
+    return _whole(_measuring(target, drafter, contexts, nodes, clock, repeats))
+
+
+def _whole(pieces: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            return end.value
+
+
+def _measuring(
+    target: Target,
+    drafter: Drafter | None,
+    contexts: Sequence[int],
+    nodes: Sequence[int],
+    clock: Clock | None,
+    repeats: int,
+) -> Generator[None, None, PassTimes]:
+    clock = clock or clock_for(str(target.device))
     with ExitStack() as held:
         seat = _seat(held, target, drafter, max(contexts))
         passes = [_Passes(target, drafter, context, seat) for context in contexts]
-        return _in_turn(passes, contexts, nodes, clock or clock_for(str(target.device)), repeats)
+        yield
+        return (yield from _in_turn(passes, contexts, nodes, clock, repeats))
 
 
 def _seat(held: ExitStack, target: Target, drafter: Drafter | None, longest: int) -> Seat | None:
@@ -103,7 +136,7 @@ def _in_turn(
     nodes: Sequence[int],
     clock: Clock,
     repeats: int,
-) -> PassTimes:
+) -> Generator[None, None, PassTimes]:
     verify_ms: list[list[list[float]]] = [[[] for _ in nodes] for _ in contexts]
     draft_ms: list[list[float]] = [[] for _ in contexts]
 
@@ -112,17 +145,18 @@ def _in_turn(
         work()
         return clock.now() - began
 
-    with torch.inference_mode():
-        for turn in range(repeats + 1):
-            for at, one in enumerate(passes):
+    for turn in range(repeats + 1):
+        for at, one in enumerate(passes):
+            with torch.inference_mode():  # never past a yield, where it would be the caller's too
                 one.draft()  # what follows finds memory as it is in the middle of an answer
                 one.verify(nodes[0])
                 drafting = timed(one.draft)
                 verifying = [timed(partial(one.verify, n)) for n in nodes]
-                if turn:  # the first only warms up
-                    draft_ms[at].append(drafting)
-                    for own, ms in zip(verify_ms[at], verifying, strict=True):
-                        own.append(ms)
+            if turn:  # the first only warms up
+                draft_ms[at].append(drafting)
+                for own, ms in zip(verify_ms[at], verifying, strict=True):
+                    own.append(ms)
+            yield
     return PassTimes(
         tuple(contexts),
         tuple(nodes),

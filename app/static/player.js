@@ -186,6 +186,9 @@
       running(false);
       player.phase = "stopped";
       tell("The connection is lost: ask again when it is back.", "warning");
+      // what was decoded is kept under the run's id, which nobody else knows
+      const kept = { href: `trace/${player.current}`, download: true };
+      if (player.current) root.append(" ", G.el("a", kept, "Save this run"), " within ten minutes.");
       G.emit("state");
     });
     G.on("unread", () => tell("The page is still being read: the run begins then."));

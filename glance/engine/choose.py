@@ -13,6 +13,11 @@ def best_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def device_name(device: torch.device) -> str:
+    """The device for the record: a card by its name, as "cuda:0" tells nothing about times."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
+
+
 def engine_for(target: Target) -> Engine | None:
     """The engine of a target on CUDA, made once; none elsewhere."""
     if target.device.type != "cuda":

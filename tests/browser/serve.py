@@ -12,6 +12,7 @@ from pathlib import Path
 from app.addresses import addresses
 from app.by_name import PUBLIC_ONLY
 from app.examples import load_examples
+from app.full import IN_WORDS
 from app.headers import STRICT
 from app.session import Session
 from app.ui import build, launch_options
@@ -29,7 +30,11 @@ def main() -> None:
         demo = build(session)
     demo.launch(
         **launch_options(),
-        app_kwargs={"routes": addresses(session), "middleware": [STRICT, PUBLIC_ONLY]},
+        app_kwargs={
+            "routes": addresses(session),
+            "middleware": [STRICT, PUBLIC_ONLY],
+            "exception_handlers": IN_WORDS,
+        },
         server_port=int(port),
         prevent_thread_lock=True,
         quiet=True,

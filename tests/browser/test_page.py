@@ -295,11 +295,15 @@ def test_a_lost_connection_is_told_and_the_next_run_need_not_wait(toy_url, visit
           && (dispatchEvent(new Event('offline')), [document.body.classList.contains('g-running')
             ? '' : document.querySelector('.g-state').textContent])"""
     ).json_value()
-    assert told == ["The connection is lost: ask again when it is back."]
+    words = "The connection is lost: ask again when it is back. Save this run within ten minutes."
+    assert told == [words]
+    kept = page.get_by_role("link", name="Save this run").evaluate("link => link.href")
     ask(page, "Back again")
     page.wait_for_function("GLANCE.trace.header.prompt.question === 'Back again'")
     finished(page)
     assert strips(page) == ["Back again"] * 2
+    saved = page.request.get(kept).text().splitlines()  # Open trace reads such a file
+    assert json.loads(saved[0])["prompt"]["question"] == LONG.strip()
 
 
 def test_a_double_click_starts_one_run(toy_url, visit):

@@ -72,7 +72,8 @@ def _drain(runner: Runner, example: Example, header: Line) -> list[Line]:
     """The run of that header once more."""
     asked = header["settings"]
     settings = Settings(tuple(header["lanes"]), asked["node_budget"], asked["max_new_tokens"])
-    return list(runner((example.document(),), example.question, settings, "drained"))
+    lines = runner((example.document(),), example.question, settings, "drained")
+    return [line for line in lines if line is not None]
 
 
 def say(text: str) -> None:

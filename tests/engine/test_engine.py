@@ -18,7 +18,7 @@ from glance.drafters.medusa import MedusaDrafter
 from glance.drafters.ngram import NgramDrafter
 from glance.drafters.vispec import ViSpecDrafter
 from glance.engine import rows
-from glance.engine.choose import best_device, engine_for
+from glance.engine.choose import best_device, device_name, engine_for
 from glance.engine.engine import Engine, EngineError
 from glance.heads.hivis import HiViSConfig, HiViSHead
 from glance.heads.medusa import MedusaConfig, MedusaHead
@@ -256,6 +256,12 @@ def test_targets_that_it_does_not_know_are_refused_in_words(monkeypatch):
 def test_a_cpu_has_no_engine():
     assert engine_for(target(FAMILY, DTYPE)) is None
     assert best_device() == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def test_a_card_is_named_in_the_record(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"Card {device.index}")
+    assert device_name(torch.device("cuda", 0)) == "Card 0"
+    assert device_name(torch.device("cpu")) == "cpu"
 
 
 def test_attention_is_as_it_was_afterwards():

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from app.addresses import addresses
 from app.api import mcp_offered
 from app.by_name import PUBLIC_ONLY
+from app.full import IN_WORDS
 from app.headers import STRICT
 from app.session import Runner, Session
 from app.ui import build, launch_options
@@ -21,7 +22,11 @@ def served(load: Callable[[], Runner]) -> Iterator[tuple[str, Session]]:
     session.load()
     _, address, _ = demo.launch(
         **launch_options(),
-        app_kwargs={"routes": addresses(session), "middleware": [STRICT, PUBLIC_ONLY]},
+        app_kwargs={
+            "routes": addresses(session),
+            "middleware": [STRICT, PUBLIC_ONLY],
+            "exception_handlers": IN_WORDS,
+        },
         mcp_server=mcp_offered(),
         prevent_thread_lock=True,
         quiet=True,

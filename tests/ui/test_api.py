@@ -11,15 +11,16 @@ import httpx
 import pytest
 from gradio_client import Client, handle_file
 from gradio_client.exceptions import AppError
+from gradio_client.utils import QueueError
 
 from app.api import ENDPOINTS, answered, mcp_offered
 from app.by_name import UNKNOWN
-from app.session import Session
+from app.session import FULL, Session
 from app.ui import build
 from glance.documents.intake import load_document
 from glance.trace import parse_trace
 from tests.ui.served import served
-from tests.ui.test_session import wait_until
+from tests.ui.test_session import FREED_S, wait_until
 from tests.ui.toy_page import draw_page, held_back, toy_runner
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "samples" / "receipt.png"
@@ -198,7 +199,7 @@ def test_a_run_that_is_cancelled_frees_its_place(slow, page, name):
     next(iter(job))
     assert session.health()["running"] == 1
     job.cancel()
-    wait_until(lambda: not session.health()["running"], 10)
+    wait_until(lambda: not session.health()["running"], FREED_S)
 
 
 @pytest.mark.parametrize("endpoint", ["ask", "ask_stream"])
@@ -208,7 +209,7 @@ def test_a_caller_who_leaves_frees_the_place(slow, page, endpoint):
     with HTTP.stream("GET", begun(address, endpoint, page, "x" * 500)) as heard:
         assert next(heard.iter_lines()) == "event: generating"
         assert session.health()["running"] == 1
-    wait_until(lambda: not session.health()["running"], 10)
+    wait_until(lambda: not session.health()["running"], FREED_S)
 
 
 def test_the_tool_has_its_name_and_the_stream_is_none():
@@ -241,6 +242,18 @@ def test_no_run_is_begun_past_the_queue(server):
             numbered = {**body, "fn_index": event["id"]}
             answer = HTTP.post(f"{server[0]}/gradio_api/run/predict", json=numbered)
             assert answer.status_code == 404
+
+
+def test_a_full_queue_of_gradio_s_own_is_told_in_the_page_s_words(monkeypatch, page):
+    monkeypatch.setattr("app.ui.MAX_QUEUED", 0)
+    with served(lambda: toy_runner()) as (address, _):
+        body = {"data": [None, "hello", 1, "glance", True, 15, 8]}
+        answer = HTTP.post(f"{address}/gradio_api/call/ask", json=body)
+        with pytest.raises(
+            QueueError, match="Queue is full"
+        ):  # the client's own words, for any 503
+            Client(address, verbose=False).predict(handle_file(page), "hello", api_name="/ask")
+    assert (answer.status_code, answer.json()) == (503, {"detail": FULL.text})
 
 
 def test_a_run_that_is_gone_is_not_found(server):

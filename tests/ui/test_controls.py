@@ -16,6 +16,7 @@ from app.choices import ABOUT, cards, options, second_options
 from app.cost import hint
 from app.examples import ASSETS
 from app.format import LANES as NAMED
+from app.format import lane_name
 from app.handlers import on_run
 from app.held import Held
 from app.host import KEPT, Host
@@ -289,6 +290,15 @@ def test_the_page_names_the_machine_and_its_speed_once_both_are_known():
     assert json.loads(session.status())["text"] == (
         "Model ready on Toy CPU: 12.0 ms a token, token by token"
     )
+
+
+def test_the_speed_is_that_of_a_drafter_where_nothing_was_decoded_without_one():
+    session = Session(lambda: toy_runner(0))
+    session.start()
+    list(session.run((PAGE,), LONG, Settings(("ngram",))))
+    ms = session.host.write_ms("ngram")
+    text = json.loads(session.status())["text"]
+    assert text == f"Model ready on Toy CPU: {ms:.1f} ms a token, with {lane_name('ngram')}"
 
 
 def test_the_cost_follows_the_page_the_lanes_and_the_limit():

@@ -9,8 +9,10 @@ import json
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
+from threading import Event, Semaphore
 
 import pytest
 
@@ -222,3 +224,25 @@ def test_the_replay_s_scripts_are_the_page_s_own():
     script = Scripts(replay_html(text_of(toy_trace()))).found[-1][1]
     for name in ("core", "trace", "player", "race", "answers", "panels", "plots", "replay"):
         assert (static / f"{name}.js").read_text(encoding="utf-8") in script
+
+
+def test_a_few_files_are_made_at_a_time_and_the_next_one_is_refused(monkeypatch):
+    """Of all kinds together, as nothing but this holds them back."""
+    going, go_on = Semaphore(0), Event()
+
+    def slowly(_trace: str) -> str:
+        going.release()
+        assert go_on.wait(60)
+        return "made"
+
+    monkeypatch.setattr("app.handlers.replay_html", slowly)
+    monkeypatch.setattr("app.few.PATIENCE_S", 0.05)
+    trace = "".join(dumps(line) + "\n" for line in toy_trace())
+    with ThreadPoolExecutor() as pool:
+        first = [pool.submit(replay_of, trace) for _ in range(2)]
+        assert all(going.acquire(timeout=60) for _ in first)
+        refused = [replay_of(trace), rounds_of(trace)]
+        go_on.set()
+    assert refused == [None, None]
+    assert [each.result() for each in first] == ["made", "made"]
+    assert rounds_of(trace)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +19,7 @@ from app.settings import Settings
 from tests.ui.test_session import PAGE
 from tests.ui.toy_page import toy_runner
 
+ROOT = Path(__file__).parents[2]
 SECRET = "Kaboodle 48.20"
 BOTH = Settings(("glance", "ar"))
 
@@ -70,6 +74,44 @@ def test_what_broke_is_named_without_its_text(written):
     assert failure["at"][-1].endswith(" breaks")
     assert next(each for each in entries(written) if each["event"] == "run")["outcome"] == "failed"
     assert "Kaboodle" not in written.getvalue()
+
+
+BREAKS = """
+import asyncio, logging, warnings
+from app.journal import to_stderr
+to_stderr()
+from tests.ui.served import served
+from tests.ui.test_security import CLIENT, called
+from tests.ui.toy_page import toy_runner
+
+async def left():
+    asyncio.ensure_future(asyncio.wait_for(asyncio.to_thread(lambda: {}["SECRET"]), 9))
+    await asyncio.sleep(0.2)
+
+asyncio.run(left())
+warnings.warn("a warning")
+with served(lambda: toy_runner()) as (address, _):
+    logging.getLogger("uvicorn.error").error("two\\nSECRET")
+    for each in CLIENT.get(f"{address}/config").json()["dependencies"]:
+        if not each["targets"] or each["targets"][0][1] not in ("load", "unload", "tick"):
+            called(address, each["id"], [{"path": ["SECRET"]}] * len(each["inputs"]))
+"""
+
+
+def test_whatever_breaks_on_the_server_is_a_line_of_json_without_its_text():
+    """Gradio's own traceback of an event, the server's words, a task that nobody waits for."""
+    code = BREAKS.replace("SECRET", SECRET)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    told = [json.loads(line) for line in done.stderr.splitlines()]
+    assert "Kaboodle" not in done.stderr
+    assert {"app.events", "asyncio", "py.warnings", "uvicorn.error"} <= {
+        each["logger"] for each in told
+    }
+    broke = next(each for each in told if each["logger"] == "app.events")
+    assert broke["event"] == "an event broke"
+    assert broke["exception"]
+    assert broke["at"]
 
 
 def test_a_run_that_is_left_or_refused_is_told_apart(written):

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from app.frames import live_frames
-from app.session import LANES, MAX_WAITING, NO_DOCUMENT, Session, load_runner
+from app.session import LANES, MAX_WAITING, NO_DOCUMENT, Runner, Session, load_runner
 from app.settings import Settings
 from glance.budget import CostProfile
 from glance.config import AUTO, MOST_NODES
@@ -23,6 +23,8 @@ from glance.types import PromptError
 from tests.reading_target import reading_target
 from tests.ui.toy_page import held_back, toy_runner
 from tests.ui.toy_trace import toy_trace
+
+FREED_S = 2.0  # after Stop the place is free again; tests.load.freed has the time itself
 
 PAGE = Document(
     image=Image.new("RGB", (64, 64), "white"),
@@ -71,26 +73,33 @@ def test_a_run_ends_with_the_whole_trace_and_every_view(lanes):
         assert json.loads(value)["figure"]["layout"]["meta"]["caption"]
 
 
-def test_each_lane_decodes_by_what_its_own_drafter_costs(monkeypatch):
+def own_runner(monkeypatch, measure) -> Runner:
     """The server's own runner, on another target, with drafters that guess."""
-    measured = []
 
     def guessing(name, target):
         drafter = RandomDrafter(target.vocab_size)
         drafter.name = name
         return None if name == PLAIN else drafter
 
+    monkeypatch.setattr("glance.targets.load.load_target", lambda *_, **__: reading_target(2))
+    monkeypatch.setattr("glance.drafters.load.load_drafter", guessing)
+    monkeypatch.setattr("glance.profiling.measuring_costs", measure)
+    return load_runner(gpu_is_lent=True)
+
+
+def test_each_lane_decodes_by_what_its_own_drafter_costs(monkeypatch):
+    measured = []
+
     def measure(_target, drafter):
+        yield
         measured.append(drafter.name)
         draft_ms = 100.0 * len(measured)
         return CostProfile((64,), (0, MOST_NODES), ((9.0, 30.0),), (draft_ms,))
 
-    monkeypatch.setattr("glance.targets.load.load_target", lambda *_, **__: reading_target(2))
-    monkeypatch.setattr("glance.drafters.load.load_drafter", guessing)
-    monkeypatch.setattr("glance.profiling.measure_costs", measure)
-    runner = load_runner(gpu_is_lent=True)
+    runner = own_runner(monkeypatch, measure)
     for lanes in (("ngram", "glance"), ("glance", PLAIN)):
-        header = next(runner([PAGE], "What?", Settings(lanes, AUTO, max_tokens=2), "run"))
+        settings = Settings(lanes, AUTO, max_tokens=2)
+        header = next(line for line in runner([PAGE], "What?", settings, "run") if line)
         assert header["settings"]["costs"]["draft_ms"] == [100.0 * (measured.index(lanes[0]) + 1)]
         own = header["settings"].get("lane_costs", {})
         assert {name: one["draft_ms"] for name, one in own.items()} == (
@@ -191,11 +200,32 @@ def test_closing_a_run_stops_the_decoder_and_frees_the_slot():
         pass
     frames.close()
     before = made
-    wait_until(ended.is_set)
+    wait_until(lambda: ended.is_set() and not session.health()["running"], FREED_S)
     assert made <= before + 1  # the line that was on its way
     following = run(session)
     wait_until(lambda: next(following).trace is not None)
     following.close()
+
+
+def test_stop_is_heard_while_costs_are_measured(monkeypatch):
+    """Before the first line, which a run with measured costs comes to after some seconds."""
+    pieces = 0
+
+    def endless(*_given):
+        nonlocal pieces
+        while True:
+            time.sleep(0.01)
+            pieces += 1
+            yield
+
+    session = started(own_runner(monkeypatch, endless))
+    updates = session.run((PAGE,), "What?", Settings(LANES, AUTO))
+    wait_until(lambda: next(updates).phase == "running" and pieces)
+    updates.close()
+    wait_until(lambda: not session.health()["running"], FREED_S)
+    done = pieces
+    time.sleep(0.1)
+    assert pieces == done
 
 
 def test_one_run_decodes_at_a_time_and_the_others_are_told():

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import importlib
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, NoneType
 
 import gradio as gr
 import pytest
 from gradio_client import Client, handle_file
 
-from app.session import Runner, Session
+from app.examples import load_examples
+from app.session import LANES, Runner, Session, load_runner
 from app.settings import Settings
 from app.talk import Talk
 from app.ui import build
 from app.zerogpu import lent, seconds
 from glance.config import AUTO
+from glance.replay import lanes
 from glance.types import PromptError
 from tests.ui.served import served
 from tests.ui.test_session import PAGE, wait_until
@@ -51,6 +54,34 @@ def test_a_run_gives_the_same_lines_through_the_other_process(spaces):
     direct = toy_runner(0.0)((PAGE,), "hello there", BOTH, lines[0]["run"])
     assert lines == list(direct)
     assert [call["seconds"] for call in spaces.calls] == [seconds((PAGE,), "hello there", BOTH, "")]
+
+
+@pytest.mark.usefixtures("spaces")
+def test_a_shipped_example_crosses_as_plain_values_and_with_the_same_ids():
+    """The model itself, whose lines could hold a tensor or a number of NumPy's."""
+    example, settings = load_examples()[0], Settings(LANES, max_tokens=16)
+    given = ([example.document()], example.question, settings, "run", Talk())
+    pickle.dumps(given)
+    runner = load_runner(gpu_is_lent=True)
+    crossed = list(lent(runner)(*given))
+    for line in crossed:
+        check_plain(line)
+    there, here = (
+        {name: lane.ids for name, lane in lanes([line for line in run if line]).items()}
+        for run in (crossed, runner(*given))
+    )
+    assert set(there) == set(LANES)
+    assert there == here
+
+
+def check_plain(value: object) -> None:
+    """Nothing whose class the other process would have to know, at any depth."""
+    assert type(value) in (dict, list, str, int, float, bool, NoneType), value
+    if isinstance(value, dict):
+        assert all(type(key) is str for key in value)
+        value = list(value.values())
+    for each in value if isinstance(value, list) else ():
+        check_plain(each)
 
 
 @pytest.mark.usefixtures("spaces")

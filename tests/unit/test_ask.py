@@ -110,6 +110,12 @@ def test_a_whole_trace(tiny):
     ]
 
 
+def test_the_header_names_the_card(tiny, monkeypatch):
+    monkeypatch.setattr("glance.ask.device_name", lambda device: f"A card, not {device}")
+    header = next(ask(tiny, [None], document(), "What?", CONFIG))
+    assert header["target"]["device"] == "A card, not cpu"
+
+
 def test_a_follow_up_goes_on_from_the_question_before_in_every_lane(tiny):
     prefixes, history = PrefixCache(), [("Who?", "me")]
 

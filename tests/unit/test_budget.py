@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from glance.config import AUTO, MOST_NODES, DecodeConfig
 from glance.decode import Decoder
 from glance.drafters.grown import Children, TreeShape, grow
 from glance.drafters.toy import NoisyDrafter, RandomDrafter
-from glance.profiling import NODES, measure_costs
+from glance.profiling import NODES, measure_costs, measuring_costs
 from glance.replay import lanes
 from glance.trace import dumps
 from glance.tree import Costs, RankedOffsets, build, candidates, cut, paying_nodes, rank_offsets
@@ -388,6 +389,26 @@ def test_measuring_takes_every_size_in_turn_and_leaves_no_trace(family, drafter,
     assert {ms for row in profile.verify_ms for ms in row} == {1.0}
     assert profile.draft_ms == (1.0, 1.0)
     assert CostProfile.from_json(profile.to_json()) == profile
+
+
+def test_measuring_can_be_left_after_each_piece(monkeypatch):
+    tiny = target("qwen3_vl")
+    forward, passes = tiny.forward, 0
+
+    def counted(*given):
+        nonlocal passes
+        passes += 1
+        return forward(*given)
+
+    monkeypatch.setattr(tiny, "forward", counted)
+    pieces, done = measuring_costs(tiny, RandomDrafter(VOCAB), FakeClock()), [0]
+    for _ in range(4):
+        next(pieces)
+        assert not torch.is_inference_mode_enabled()
+        done.append(passes)
+    pieces.close()
+    assert passes == done[-1]
+    assert [after - before for before, after in pairwise(done)] == [2, *[1 + len(NODES)] * 3]
 
 
 def test_measuring_hands_a_drafter_what_the_protocol_promises():
