@@ -19,6 +19,7 @@ import gradio as gr
 from app.choices import options
 from app.session import DRAFTERS, FULL, LANES, MAX_RUNS, NO_DOCUMENT, Session, Update
 from app.settings import DEFAULTS, MAX_TOKENS, NO_LANE, Settings, SettingsError, chosen
+from app.troubles import MEMORY
 from app.zerogpu import on_zerogpu
 from glance.cli.run import summary
 from glance.config import MOST_NODES
@@ -63,6 +64,8 @@ def add_api(session: Session) -> None:
                 raise SettingsError("The question must be text.")
         except (DocumentError, SettingsError) as error:
             raise _refusal(str(error)) from None
+        except MemoryError:
+            raise _refusal(MEMORY.text) from None
         with closing(session.run(documents, question, settings, source="api")) as running:
             for update in running:
                 yield update

@@ -34,12 +34,19 @@ class Controls:
         return [*lanes, self.budget, self.auto, self.limit, self.temperature, self.seed]
 
 
+def first_lanes() -> tuple[str, str]:
+    """The lanes that are chosen when the page opens."""
+    # the second lane costs a visitor's daily GPU time too
+    return LANES[0], NO_LANE if on_zerogpu() else LANES[1]
+
+
 def controls() -> Controls:
     """The controls, where they stand on the page."""
+    lanes = first_lanes()
     with gr.Row(elem_classes=["g-choice"]):
         first = gr.Dropdown(
             options(DRAFTERS),
-            value=LANES[0],
+            value=lanes[0],
             label="Decode with",
             filterable=False,
             min_width=130,
@@ -47,14 +54,13 @@ def controls() -> Controls:
         )
         second = gr.Dropdown(
             second_options(DRAFTERS),
-            # the second lane costs a visitor's daily GPU time too
-            value=NO_LANE if on_zerogpu() else LANES[1],
+            value=lanes[1],
             label="Beside it",
             filterable=False,
             min_width=130,
             elem_id="g-second",
         )
-    shown = region("cards", value=cards(*LANES))
+    shown = region("cards", value=cards(*lanes))
     with gr.Accordion("Settings", open=False, elem_id="g-settings"):
         budget = gr.Slider(
             1,

@@ -21,6 +21,7 @@ from app.replay_file import replay_html
 from app.session import NO_DOCUMENT, Session
 from app.settings import SettingsError, chosen
 from app.talk import Talk
+from app.troubles import MEMORY
 from app.views import study, tree_figure
 from glance.documents.intake import Crop, DocumentError, Notice
 from glance.replay import lanes
@@ -74,10 +75,14 @@ def on_upload(path: str | None) -> tuple[Held | None, str, str, str]:
     """What is held, the page's value, suggestions and message for a file from the reader's disk."""
     try:
         held = Held.first_page(*_taken(path))
-    except DocumentError as error:
-        return None, "null", chips(GENERAL_QUESTIONS), state("refused", str(error), "error")
+    except (DocumentError, MemoryError) as error:
+        return None, "null", chips(GENERAL_QUESTIONS), state("refused", _why(error), "error")
     shown, notices = look(held.documents)
     return held, shown, chips(GENERAL_QUESTIONS), _told(notices)
+
+
+def _why(error: DocumentError | MemoryError) -> str:
+    return MEMORY.text if isinstance(error, MemoryError) else str(error)
 
 
 def _taken(path: str | None) -> tuple[bytes, str]:
@@ -121,8 +126,8 @@ def on_pages(held: Held | None, chosen: Any) -> tuple[Held | None, str | None, s
             raise DocumentError(FORGOTTEN)
         pages, crop = _choice(chosen)
         turned = held.turned(pages, crop)
-    except DocumentError as error:
-        return held, None, state("error", str(error), "error")
+    except (DocumentError, MemoryError) as error:
+        return held, None, state("error", _why(error), "error")
     shown, notices = look(turned.documents)
     return turned, shown, _told(notices)
 

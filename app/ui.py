@@ -13,7 +13,7 @@ from app.api import add_api
 from app.choices import cards
 from app.components.plotly_view import plotly_view
 from app.components.region import region
-from app.controls import Controls, controls
+from app.controls import Controls, controls, first_lanes
 from app.cost import hint
 from app.examples import GENERAL_QUESTIONS, Example, load_examples
 from app.frames import Frame, replayed, state
@@ -36,7 +36,7 @@ from app.handlers import (
 from app.held import Held
 from app.models import model_list
 from app.preview import document_value
-from app.session import LANES, MAX_RUNS, TARGET, Session
+from app.session import MAX_RUNS, TARGET, Session
 from app.settings import DEFAULTS
 from app.static_files import PLOTLY_JS, STATIC
 from app.theme import css_variables
@@ -95,7 +95,7 @@ def build(session: Session, examples: tuple[Example, ...] | None = None) -> gr.B
         channel = region("channel", value=start.trace or "", elem_classes=["g-away"])
         with gr.Row(elem_classes=["g-top"]):
             with gr.Column(scale=4, min_width=300, elem_classes=["g-card", "g-ask"]):
-                cost = hint(session.host, file, *LANES, DEFAULTS.max_new_tokens)
+                cost = hint(session.host, file, *first_lanes(), DEFAULTS.max_new_tokens)
                 ask = _ask_column(first, examples, file, start, cost)
             with gr.Column(scale=7, min_width=300, elem_classes=["g-right"]):
                 with gr.Column(elem_classes=["g-card", "g-results"]):

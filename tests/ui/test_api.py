@@ -16,6 +16,7 @@ from gradio_client.utils import QueueError
 from app.api import ENDPOINTS, answered, mcp_offered
 from app.by_name import UNKNOWN
 from app.session import FULL, Session
+from app.troubles import MEMORY
 from app.ui import build
 from glance.documents.intake import load_document
 from glance.trace import parse_trace
@@ -143,6 +144,16 @@ def test_a_file_that_is_no_page_is_refused_in_words(client, tmp_path):
     with pytest.raises(AppError) as error:
         client.predict(handle_file(str(tmp_path / "page.png")), "hello", api_name="/ask_stream")
     assert "not an image" in told(error)
+
+
+def test_a_page_that_does_not_fit_into_memory_is_told(client, page, monkeypatch):
+    def too_large(*_given):
+        raise MemoryError
+
+    monkeypatch.setattr("app.api.load_document", too_large)
+    with pytest.raises(AppError) as error:
+        client.predict(handle_file(page), "hello", api_name="/ask")
+    assert MEMORY.text in told(error)
 
 
 def test_a_caller_does_not_wait_long_for_another_ones_page(client, page, monkeypatch):

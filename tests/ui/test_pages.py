@@ -21,6 +21,7 @@ from app.host import Host
 from app.preview import document_value
 from app.session import LANES, NO_DOCUMENT, Session
 from app.settings import NO_LANE, Settings
+from app.troubles import MEMORY
 from app.ui import build
 from glance.documents.intake import load_document
 from tests.ui.toy_page import make_assets, toy_runner
@@ -44,6 +45,17 @@ def test_a_page_is_turned_to(held):
     assert shown["second"] is None
     assert json.loads(told)["text"] == "Page 2 of 3."
     assert [document.page for document in turned.documents] == [2]
+
+
+def test_a_page_that_does_not_fit_into_memory_is_told(held, tmp_path, monkeypatch):
+    def too_large(*_given):
+        raise MemoryError
+
+    monkeypatch.setattr("app.held.load_pages", too_large)
+    *_, told = on_upload(str(tmp_path / "three.tif"))
+    kept, view, told_too = on_pages(held, {"pages": [2], "crop": None})
+    assert (kept, view) == (held, None)
+    assert [json.loads(each)["text"] for each in (told, told_too)] == [MEMORY.text] * 2
 
 
 def test_two_pages_are_asked_about_together(held):

@@ -15,9 +15,10 @@ import gradio as gr
 import pytest
 from gradio_client import Client, handle_file
 
+from app.choices import cards
 from app.examples import load_examples
 from app.session import LANES, Runner, Session, load_runner
-from app.settings import Settings
+from app.settings import NO_LANE, Settings
 from app.talk import Talk
 from app.ui import build
 from app.zerogpu import lent, seconds
@@ -178,6 +179,20 @@ def test_a_program_pays_for_a_second_lane_only_if_it_asks(monkeypatch, there, co
     demo = build(Session(lambda: toy_runner()), ())
     (ask,) = (each for each in demo.fns.values() if each.api_name == "ask")
     assert ask.inputs[4].value is compare
+
+
+@pytest.mark.parametrize(("there", "lanes"), [("true", ["glance"]), ("", list(LANES))])
+def test_cards_and_cost_are_of_the_lanes_that_are_chosen_when_the_page_opens(
+    monkeypatch, there, lanes
+):
+    monkeypatch.setenv("SPACES_ZERO_GPU", there)
+    asked = []
+    monkeypatch.setattr("app.ui.hint", lambda *given: asked.append(given[2:4]) or "")
+    demo = build(Session(lambda: toy_runner()), ())
+    chosen = [each.value for each in demo.blocks.values() if isinstance(each, gr.Dropdown)]
+    assert [lane for lane in chosen if lane != NO_LANE] == lanes
+    assert asked == [tuple(chosen)]
+    assert cards(*lanes) in [getattr(each, "value", None) for each in demo.blocks.values()]
 
 
 def test_elsewhere_nothing_changes(monkeypatch):
