@@ -65,7 +65,7 @@ def replayed(text: str, source: str, message: str = "") -> Frame:
         TraceError: the text is no trace.
     """
     lines = parse_trace(text)
-    run, asked = lines[0]["run"], lines[0]["prompt"]["question"]
+    run, asked = lines[0]["run"], str(lines[0]["prompt"]["question"])
     told = _with_warnings("idle", message, lines, run=run, source=source, asked=asked)
     return _frame(text, lines, told, ended=True)
 

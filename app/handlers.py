@@ -168,10 +168,12 @@ def on_stop(trace: Any) -> Frame:
     return Frame(state("stopped", STOPPED))
 
 
-def on_open(path: str | None) -> tuple[str | None, Frame]:
-    """The picture (for the document region) and the frame of a trace file.
+def on_open(path: str | None, held: Held | None) -> tuple[str | None, str | None, Frame]:
+    """The page's value, the question and the frame of a trace file.
 
-    No picture if the trace has none; the frame says in one sentence why a file is no trace.
+    The value is the picture that the trace carries, or none at all ("null") rather than a page that
+    the trace is not about. Where what is held is its page, there is no value, and that stays.
+    There is no question where the file is no trace; the frame then says why in one sentence.
     """
     try:
         if path is None or Path(path).stat().st_size > MAX_TRACE_BYTES:
@@ -179,13 +181,17 @@ def on_open(path: str | None) -> tuple[str | None, Frame]:
             raise TraceError(f"The trace is larger than {limit} MB, too large to open here.")
         text, picture = take_picture(Path(path).read_text(encoding="utf-8"))
         words = f"Opened {Path(path).name}."
-        if picture:
-            words += " Its picture is only shown: to ask about the page, choose its file."
         with whole_lines():
-            return picture, replayed(text, "opened", words)
+            header = parse_trace(text)[0]
+            if picture:
+                words += " Its picture is only shown: to ask about the page, choose its file."
+            elif not (held and held.is_page_of(header)):
+                picture = "null"
+                words += " The trace has no picture of its page."
+            return picture, str(header["prompt"]["question"]), replayed(text, "opened", words)
     except (TraceError, OSError, UnicodeDecodeError) as error:
         words = str(error) if isinstance(error, TraceError) else "The file is no trace: not text."
-        return None, Frame(state("error", words, "error"))
+        return None, None, Frame(state("error", words, "error"))
 
 
 def tree_of(round_lines: str) -> str | None:

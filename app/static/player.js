@@ -198,9 +198,10 @@
   const checkStale = () => {
     const header = G.trace.header;
     const typed = question()?.value.trim();
-    const other = header && typed !== undefined
-      && (typed !== (player.asked || "").trim() || !G.trace.isOfPage());
-    const stale = !!other && player.source !== "opened";
+    // an opened trace without a picture stands alone, until another page is shown
+    const alone = player.source === "opened" && !G.page;
+    const stale = !!header && typed !== undefined
+      && (typed !== (player.asked || "").trim() || !(alone || G.trace.isOfPage()));
     if (stale === document.body.classList.contains("g-stale")) return;
     document.body.classList.toggle("g-stale", stale);
     if (stale && player.playing) player.stop();

@@ -27,7 +27,7 @@
   trace.isOfPage = () => {
     const { image, second_image } = trace.header || {};
     const key = (page, second) => JSON.stringify(
-      [page.sha256, page.page ?? 1, page.crop ?? null, second?.page ?? null]);
+      [page.sha256, page.page ?? 1, page.crop ?? null, second ? second.page ?? 1 : null]);
     return !!G.page && !!image && key(image, second_image) === key(G.page, G.page.second);
   };
 

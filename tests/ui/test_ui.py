@@ -180,8 +180,8 @@ def test_an_exported_trace_opens_to_the_same_figures(tmp_path, assets):
     frame = on_pick(example)[-1]
     path = tmp_path / "trace.jsonl"
     path.write_text(frame.trace, encoding="utf-8")
-    picture, opened = on_open(str(path))
-    assert picture is None
+    page, question, opened = on_open(str(path), None)
+    assert (page, question) == ("null", example.question)
     assert opened.parts[1:] == frame.parts[1:]
     assert json.loads(opened.state)["source"] == "opened"
 
@@ -201,8 +201,8 @@ def test_an_exported_trace_opens_to_the_same_figures(tmp_path, assets):
 def test_a_bad_trace_is_one_sentence(tmp_path, text):
     path = tmp_path / "bad.jsonl"
     path.write_text(text, encoding="utf-8")
-    picture, frame = on_open(str(path))
-    assert picture is None
+    page, question, frame = on_open(str(path), None)
+    assert (page, question) == (None, None)
     assert frame.trace is None
     told = json.loads(frame.state)
     assert told["level"] == "error"
