@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from app.examples import GENERAL_QUESTIONS, Example
-from app.frames import Frame, live_frames, replayed, state, stopped
+from app.frames import Frame, lane_figures, live_frames, replayed, state, stopped
 from app.held import Held
 from app.picture import take_picture
 from app.preview import document_value, inline, look
@@ -207,6 +207,20 @@ def tree_of(round_lines: str) -> str | None:
         return json.dumps(tree_figure(lane.rounds[0], lines[0]["run"]))
     except (*DAMAGE, StopIteration):
         return None
+
+
+def lane_of(asked: str) -> str | None:
+    """The figures of the lane that the page asks for, or None if there is none.
+
+    Args:
+        asked: JSON, {"lane": its name, "trace": the trace's text}.
+    """
+    try:
+        chosen = json.loads(asked)
+        name, trace = chosen["lane"], chosen["trace"]
+    except DAMAGE:
+        return None
+    return _exported(lambda text: lane_figures(text, name), trace)
 
 
 def study_of(_asked: object = None) -> str:

@@ -19,6 +19,7 @@ from app.examples import GENERAL_QUESTIONS, Example, load_examples
 from app.frames import Frame, replayed, state
 from app.handlers import (
     chips,
+    lane_of,
     on_open,
     on_pages,
     on_pick,
@@ -181,6 +182,7 @@ def _ask_column(
 def _round_views(start: Frame, summary: gr.HTML) -> _Views:
     with gr.Column(elem_classes=["g-card", "g-results", "g-rounds"]):
         region("scrubber", templates.SCRUBBER)
+        region("which", templates.WHICH, server_functions=[lane_of])
         tree = plotly_view("tree", start.tree, [tree_of])
         with gr.Row(elem_classes=["g-pair"]):
             prefix = plotly_view("prefix", start.prefix)

@@ -33,7 +33,7 @@
     root.querySelector(".g-prev").addEventListener("click", () => step(-1));
     root.querySelector(".g-next").addEventListener("click", () => step(1));
     chip.addEventListener("click", () => G.player.live());
-    for (const topic of ["trace", "round", "follow", "state"]) G.on(topic, show);
+    for (const topic of ["trace", "lane", "round", "follow", "state"]) G.on(topic, show);
     show();
   });
 

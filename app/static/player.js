@@ -29,7 +29,19 @@
     if (player.now === Infinity) return rounds.at(-1) || null;
     return rounds.filter((step) => step.end <= player.now).at(-1) || rounds[0] || null;
   };
-  player.pick = (step) => { player.follow = false; choose(step); G.emit("follow"); };
+  // Of two drafting lanes the reader may look at either, once the run is over.
+  player.shows = (lane) => lane === G.trace.focus() || (!player.runs() && G.trace.drafting().includes(lane));
+  const look = (lane) => {
+    if (lane === G.trace.focus()) return;
+    G.trace.chosen = lane.name;
+    G.emit("lane", lane);
+  };
+  player.watch = (lane) => {
+    const same = lane.rounds.find(({ r }) => r === player.round?.r) || lane.rounds.at(-1) || null;
+    look(lane);
+    choose(player.follow ? newest() : same);
+  };
+  player.pick = (step) => { player.follow = false; look(step.lane); choose(step); G.emit("follow"); };
   player.live = () => { player.follow = true; choose(newest()); G.emit("follow"); };
 
   // --- the clock of the replay -------------------------------------------------------------

@@ -127,7 +127,7 @@
     lanes.addEventListener("click", (event) => {
       const node = event.target.closest(".g-block");
       const lane = node && G.trace.lanes.get(node.closest(".g-lane").dataset.lane);
-      if (lane && lane === G.trace.focus()) G.player.pick(lane.rounds.find((step) => step.r === Number(node.dataset.r)));
+      if (lane && G.player.shows(lane)) G.player.pick(lane.rounds.find((step) => step.r === Number(node.dataset.r)));
     });
     draw({ fresh: true });
     label();

@@ -86,7 +86,9 @@ def test_a_replay_has_the_trace_the_figures_and_every_tree(example):
     assert values["summary"] == frame.summary
     rounds = lanes([json.loads(line) for line in text.splitlines()])["glance"].rounds
     run = json.loads(frame.tree)["run"]
-    assert data["trees"] == {str(step.number): tree_figure(step, run) for step in rounds}
+    trees = {str(step.number): tree_figure(step, run) for step in rounds}
+    assert data["trees"] == {"glance": trees}
+    assert data["lanes"] == {}  # of one drafting lane all figures are there already
 
 
 def test_a_replay_is_small_asks_nobody_and_is_always_the_same(example):
