@@ -98,14 +98,17 @@ ANSWERS = """
 SCRUBBER = """
 <h2>Round by round</h2>
 <div class="g-scrub">
+<button type="button" class="g-button g-play">Play</button>
+<button type="button" class="g-button g-first-round" aria-label="First round">&laquo;</button>
 <button type="button" class="g-button g-prev" aria-label="Previous round">&lsaquo;</button>
 <input type="range" min="1" max="1" value="1" step="1" aria-label="Round">
 <button type="button" class="g-button g-next" aria-label="Next round">&rsaquo;</button>
+<button type="button" class="g-button g-last-round" aria-label="Last round">&raquo;</button>
 <span class="g-round-label"></span>
 <button type="button" class="g-button g-back" hidden>Back to live</button></div>
 <p class="g-keys">Keys, while no field or button has the focus: <kbd>&larr;</kbd> <kbd>&rarr;</kbd>
-round before and after, <kbd>Home</kbd> <kbd>End</kbd> first and last, <kbd>Space</kbd> slow motion
-on and off. In an answer or on the page the arrows go from token to token, from place to place.</p>
+round before and after, <kbd>Home</kbd> <kbd>End</kbd> first and last, <kbd>Space</kbd> slow motion,
+pause and on. In an answer or on the page the arrows go by token, by place.</p>
 """
 
 WHICH = """

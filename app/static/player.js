@@ -9,7 +9,7 @@
 
   const player = {
     now: Infinity, rate: 1, playing: false, follow: true, round: null, source: "recorded", phase: "idle",
-    spot: null, pausing: false,
+    spot: null, pausing: false, paused: false,
   };
   G.player = player;
   let frame = 0, last = 0, hold = 0, ended = null, pending = null;
@@ -47,7 +47,7 @@
   // --- the clock of the replay -------------------------------------------------------------
   player.stop = () => {
     cancelAnimationFrame(frame);
-    player.playing = false;
+    player.playing = player.paused = false;
     player.spot = null;
     player.now = Infinity;
     G.emit("time");
@@ -56,11 +56,28 @@
   player.play = (rate, pausing = false) => {
     if (!player.span()) return;
     cancelAnimationFrame(frame);
-    Object.assign(player, { rate, pausing, playing: true, now: 0, follow: true, spot: null });
+    Object.assign(player, { rate, pausing, playing: true, paused: false, now: 0, follow: true, spot: null });
     hold = 0;
     last = performance.now();
     G.emit("follow");
     frame = requestAnimationFrame(tick);
+  };
+  // Holds the clock where it is; once more, and it goes on from there.
+  player.pause = () => {
+    cancelAnimationFrame(frame);
+    player.paused = true;
+    G.emit("time");
+  };
+  player.resume = () => {
+    player.paused = false;
+    last = performance.now();
+    G.emit("time");
+    frame = requestAnimationFrame(tick);
+  };
+  player.toggle = () => {
+    if (!player.playing) player.slowly();
+    else if (player.paused) player.resume();
+    else player.pause();
   };
   player.slowly = () => player.play(player.span() / SLOW_MS, true);
 
@@ -98,7 +115,7 @@
     if (fresh) {
       cancelAnimationFrame(frame);
       clearTimeout(pending);
-      Object.assign(player, { now: Infinity, playing: false, follow: true, round: null, spot: null });
+      Object.assign(player, { now: Infinity, playing: false, paused: false, follow: true, round: null, spot: null });
       ended = null;
       G.emit("follow");
     }
@@ -231,7 +248,7 @@
     const at = rounds.indexOf(player.round);
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: rounds.length - 1 }[event.key];
     if (to !== undefined && rounds[to]) player.pick(rounds[to]);
-    else if (event.key === " ") player.playing ? player.stop() : player.slowly();
+    else if (event.key === " ") player.toggle();
     else return;
     event.preventDefault();
   });

@@ -201,4 +201,30 @@ def test_the_keys_that_the_page_names_are_the_keys_that_work(toy_url, visit):
     body.press("Space")
     expect(page.locator(".g-speed")).to_contain_text("Slow motion")
     body.press("Space")
-    expect(page.locator(".g-speed")).to_have_text("")
+    expect(page.locator(".g-speed")).to_have_text("Paused")
+
+
+def test_a_pause_holds_the_clock_and_goes_on_from_there(toy_url, visit):
+    page = visit(toy_url)
+    play = page.locator(".g-play")
+    expect(play).to_have_text("Play")
+    play.click()
+    page.wait_for_function("GLANCE.player.playing && GLANCE.player.now > 1")
+    play.click()
+    expect(play).to_have_text("Play")
+    held = page.evaluate("GLANCE.player.now")
+    assert 1 < held < page.evaluate("GLANCE.player.span()")
+    page.wait_for_timeout(300)
+    assert page.evaluate("GLANCE.player.now") == held
+    page.evaluate("GLANCE.on('time', () => { window.next ??= GLANCE.player.now; })")
+    page.locator("body").press("Space")
+    expect(play).to_have_text("Pause")
+    page.wait_for_function("now => GLANCE.player.now > now", arg=held)
+    assert held <= page.evaluate("window.next") < held + 20
+    page.locator(".g-skip").click()
+    expect(play).to_have_text("Play")
+    page.get_by_role("button", name="First round").click()
+    expect(page.locator(".g-round-label")).to_contain_text("Round 1 of")
+    page.get_by_role("button", name="Last round").click()
+    last = page.evaluate("GLANCE.trace.focus().rounds.length")
+    expect(page.locator(".g-round-label")).to_contain_text(f"Round {last} of")
