@@ -9,7 +9,15 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from app.session import Update
-from app.views import entropy_figure, focus, prefix_figure, summary, tabs, tree_figure
+from app.views import (
+    entropy_figure,
+    focus,
+    lines_of,
+    prefix_figure,
+    summary,
+    tabs,
+    tree_figure,
+)
 from app.views.figure import view_value
 from glance.replay import lanes
 from glance.trace import Line, dumps, parse_trace
@@ -65,7 +73,7 @@ def replayed(text: str, source: str, message: str = "") -> Frame:
         TraceError: the text is no trace.
     """
     lines = parse_trace(text)
-    run, asked = lines[0]["run"], lines[0]["prompt"]["question"]
+    run, asked = lines[0]["run"], str(lines[0]["prompt"]["question"])
     told = _with_warnings("idle", message, lines, run=run, source=source, asked=asked)
     return _frame(text, lines, told, ended=True)
 
@@ -100,6 +108,27 @@ def _frame(text: str, lines: list[Line], state_value: str, *, ended: bool) -> Fr
         entropy=view_value(run, entropy_figure(lane, lines, run)),
         summary=json.dumps(summary(lines, ended=ended), ensure_ascii=False),
         tabs=json.dumps({"run": run, "figures": tabs(lines, run, ended=ended)}),
+    )
+
+
+def lane_figures(text: str, name: str) -> str:
+    """The figures of one lane of a whole trace, for a reader who has chosen it.
+
+    Returns:
+        JSON: {"prefix", "entropy": a figure, "tabs": figures by kind}.
+
+    Raises:
+        TraceError: the text is no trace.
+        KeyError: it has no such lane.
+    """
+    lines = lines_of(parse_trace(text), name)
+    run, lane = lines[0]["run"], focus(lanes(lines))
+    return json.dumps(
+        {
+            "prefix": prefix_figure(lane, lines, run),
+            "entropy": entropy_figure(lane, lines, run),
+            "tabs": tabs(lines, run, ended=True),
+        }
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from app.examples import GENERAL_QUESTIONS, Example
 from app.few import few
-from app.frames import Frame, live_frames, replayed, state, stopped
+from app.frames import Frame, lane_figures, live_frames, replayed, state, stopped
 from app.held import Held
 from app.picture import take_picture
 from app.preview import document_value, inline, look
@@ -33,7 +33,7 @@ STOPPED = "Stopped. What was decoded until then stays."
 FORGOTTEN = "The connection was lost, and the server has forgotten this page: choose it again."
 MAX_TRACE_BYTES = 20_000_000
 MAX_ROUND_CHARS = 200_000
-#: of all visitors: files, of up to 20 MB of trace each, and what is drawn within moments
+#: of all visitors: what is made of whole traces, of up to 20 MB each, and what of less
 FILES, DRAWN = Semaphore(2), Semaphore(4)
 
 
@@ -177,10 +177,12 @@ def on_stop(trace: Any) -> Frame:
     return Frame(state("stopped", STOPPED))
 
 
-def on_open(path: str | None) -> tuple[str | None, Frame]:
-    """The picture (for the document region) and the frame of a trace file.
+def on_open(path: str | None, held: Held | None) -> tuple[str | None, str | None, Frame]:
+    """The page's value, the question and the frame of a trace file.
 
-    No picture if the trace has none; the frame says in one sentence why a file is no trace.
+    The value is the picture that the trace carries, or none at all ("null") rather than a page that
+    the trace is not about. Where what is held is its page, there is no value, and that stays.
+    There is no question where the file is no trace; the frame then says why in one sentence.
     """
     try:
         if path is None or Path(path).stat().st_size > MAX_TRACE_BYTES:
@@ -188,13 +190,17 @@ def on_open(path: str | None) -> tuple[str | None, Frame]:
             raise TraceError(f"The trace is larger than {limit} MB, too large to open here.")
         text, picture = take_picture(Path(path).read_text(encoding="utf-8"))
         words = f"Opened {Path(path).name}."
-        if picture:
-            words += " Its picture is only shown: to ask about the page, choose its file."
         with whole_lines():
-            return picture, replayed(text, "opened", words)
+            header = parse_trace(text)[0]
+            if picture:
+                words += " Its picture is only shown: to ask about the page, choose its file."
+            elif not (held and held.is_page_of(header)):
+                picture = "null"
+                words += " The trace has no picture of its page."
+            return picture, str(header["prompt"]["question"]), replayed(text, "opened", words)
     except (TraceError, OSError, UnicodeDecodeError) as error:
         words = str(error) if isinstance(error, TraceError) else "The file is no trace: not text."
-        return None, Frame(state("error", words, "error"))
+        return None, None, Frame(state("error", words, "error"))
 
 
 @few(DRAWN)
@@ -211,6 +217,21 @@ def tree_of(round_lines: str) -> str | None:
         return json.dumps(tree_figure(lane.rounds[0], lines[0]["run"]))
     except (*DAMAGE, StopIteration):
         return None
+
+
+@few(FILES)
+def lane_of(asked: str) -> str | None:
+    """The figures of the lane that the page asks for, or None if there is none.
+
+    Args:
+        asked: JSON, {"lane": its name, "trace": the trace's text}.
+    """
+    try:
+        chosen = json.loads(asked)
+        name, trace = chosen["lane"], chosen["trace"]
+    except DAMAGE:
+        return None
+    return _exported(lambda text: lane_figures(text, name), trace)
 
 
 @few(DRAWN)

@@ -9,6 +9,7 @@ from pathlib import Path
 from app.talk import Talk
 from glance.documents.intake import Crop, Document, load_pages
 from glance.documents.legibility import text_length
+from glance.trace import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,13 @@ class Held:
         """
         return replace(self, talk=Talk()) if isinstance(self.source, Path) else Held(b"", ())
 
+    def is_page_of(self, header: Line) -> bool:
+        """Whether these are the pages, or the part of one, that a trace's header names."""
+        named = [header[key] for key in ("image", "second_image") if header.get(key)]
+        return [(each.sha256, each.page, each.crop) for each in self.documents] == [
+            (image["sha256"], image.get("page", 1), _sides(image.get("crop"))) for image in named
+        ]
+
     @property
     def is_forgotten(self) -> bool:
         """Whether there is nothing left to ask about."""
@@ -50,3 +58,10 @@ class Held:
     @classmethod
     def _counted(cls, source: Path | bytes, documents: tuple[Document, ...]) -> Held:
         return cls(source, documents, sum(text_length(each.image) for each in documents))
+
+
+def _sides(crop: list[float] | None) -> Crop | None:
+    if crop is None:
+        return None
+    left, top, right, bottom = crop
+    return left, top, right, bottom

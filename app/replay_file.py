@@ -15,11 +15,11 @@ from functools import cache
 from typing import Any
 
 from app import templates
-from app.frames import replayed
+from app.frames import lane_figures, replayed
 from app.picture import take_picture
 from app.static_files import PLOTLY_JS, REPLAY, STATIC
 from app.theme import css_variables
-from app.views import focus, tree_figure
+from app.views import drafting, tree_figure
 from glance.replay import lanes
 from glance.trace import parse_trace, whole_lines
 
@@ -61,12 +61,14 @@ def replay_html(text: str) -> str:
 
 
 def _data(text: str) -> dict[str, Any]:
-    """The regions' values as the page would get them, and the tree of every round."""
+    """The regions' values as the page would get them, and the tree of every round by lane.
+
+    Of two drafting lanes the figures of each are there too, as the reader may choose either.
+    """
     text, picture = take_picture(text)
     frame = replayed(text, "recorded")
     lines = parse_trace(text)
-    lane = focus(lanes(lines))
-    drafting = [step for step in (lane.rounds if lane else ()) if "build" in step.lines]
+    drafted = drafting(lanes(lines))
     values = {
         "status": json.dumps({"text": "Replay from a file"}),
         "channel": frame.trace,
@@ -75,14 +77,23 @@ def _data(text: str) -> dict[str, Any]:
         "summary": frame.summary,
         "answers": None,
         "scrubber": None,
+        "which": None,
         "tree": frame.tree,
         "prefix": frame.prefix,
         "entropy": frame.entropy,
         "tabs": frame.tabs,
         "state": frame.state,
     }
-    trees = {step.number: tree_figure(step, lines[0]["run"]) for step in drafting}
-    return {"values": values, "trees": trees}
+    trees = {
+        lane.name: {
+            step.number: tree_figure(step, lines[0]["run"])
+            for step in lane.rounds
+            if "build" in step.lines
+        }
+        for lane in drafted
+    }
+    figures = {lane.name: lane_figures(text, lane.name) for lane in drafted if len(drafted) > 1}
+    return {"values": values, "trees": trees, "lanes": figures}
 
 
 @cache

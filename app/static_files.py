@@ -16,7 +16,17 @@ def _scripts(*names: str) -> tuple[Path, ...]:
 
 #: what draws a run, on the page and in a replay file
 DRAWING = _scripts(
-    "core", "trace", "player", "places", "race", "answers", "document", "panels", "plots", "tabs"
+    "core",
+    "trace",
+    "player",
+    "places",
+    "race",
+    "answers",
+    "document",
+    "panels",
+    "which",
+    "plots",
+    "tabs",
 )
 PAGE = (*DRAWING, *_scripts("pages", "intake", "controls", "talk", "export", "link", "tour"))
 REPLAY = (*DRAWING, *_scripts("replay"))

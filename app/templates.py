@@ -88,7 +88,8 @@ ANSWERS = """
 <li class="g-drafted"><span>drafted</span>, accepted</li>
 <li class="g-bonus"><span>bonus</span> after a full block</li>
 <li class="g-corrected"><span>corrected</span> by the target</li>
-<li class="g-target"><span>target</span>, one by one</li></ul></div>
+<li class="g-target"><span>target</span>, one by one</li>
+<li class="g-copied" hidden><span>copied</span> off the page</li></ul></div>
 <div class="g-strips"></div>
 <p class="g-hint">Run the question to see the answers.</p>
 <p class="g-live" aria-live="polite"></p>
@@ -97,14 +98,21 @@ ANSWERS = """
 SCRUBBER = """
 <h2>Round by round</h2>
 <div class="g-scrub">
+<button type="button" class="g-button g-play">Play</button>
+<button type="button" class="g-button g-first-round" aria-label="First round">&laquo;</button>
 <button type="button" class="g-button g-prev" aria-label="Previous round">&lsaquo;</button>
 <input type="range" min="1" max="1" value="1" step="1" aria-label="Round">
 <button type="button" class="g-button g-next" aria-label="Next round">&rsaquo;</button>
+<button type="button" class="g-button g-last-round" aria-label="Last round">&raquo;</button>
 <span class="g-round-label"></span>
 <button type="button" class="g-button g-back" hidden>Back to live</button></div>
 <p class="g-keys">Keys, while no field or button has the focus: <kbd>&larr;</kbd> <kbd>&rarr;</kbd>
-round before and after, <kbd>Home</kbd> <kbd>End</kbd> first and last, <kbd>Space</kbd> slow motion
-on and off. In an answer or on the page the arrows go from token to token, from place to place.</p>
+round before and after, <kbd>Home</kbd> <kbd>End</kbd> first and last, <kbd>Space</kbd> slow motion,
+pause and on. In an answer or on the page the arrows go by token, by place.</p>
+"""
+
+WHICH = """
+<fieldset hidden><legend>Rounds of</legend></fieldset>
 """
 
 EXPORT = """
@@ -200,6 +208,7 @@ REPLAY = f"""
 <section class="g-card">{_placed("answers", ANSWERS)}</section></div></div>
 <section class="g-card g-rounds">
 {_placed("scrubber", SCRUBBER)}
+{_placed("which", WHICH)}
 {_placed("tree", VIEWS["tree"], "g-view")}
 <div class="g-pair">
 {_placed("prefix", VIEWS["prefix"], "g-view")}

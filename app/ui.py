@@ -19,6 +19,7 @@ from app.examples import GENERAL_QUESTIONS, Example, load_examples
 from app.frames import Frame, replayed, state
 from app.handlers import (
     chips,
+    lane_of,
     on_open,
     on_pages,
     on_pick,
@@ -181,6 +182,7 @@ def _ask_column(
 def _round_views(start: Frame, summary: gr.HTML) -> _Views:
     with gr.Column(elem_classes=["g-card", "g-results", "g-rounds"]):
         region("scrubber", templates.SCRUBBER)
+        region("which", templates.WHICH, server_functions=[lane_of])
         tree = plotly_view("tree", start.tree, [tree_of])
         with gr.Row(elem_classes=["g-pair"]):
             prefix = plotly_view("prefix", start.prefix)
@@ -239,14 +241,15 @@ def _wire(
     def suggest(event: gr.EventData) -> str:
         return event.value
 
-    def open_trace(file: dict[str, Any] | None) -> Sequence[Any]:
+    def open_trace(file: dict[str, Any] | None, held: Held | None) -> Sequence[Any]:
         with uploaded(file) as path:
-            picture, each = on_open(path)
-        if picture is None:
-            return (*(gr.skip(),) * 5, *updates(each))
-        # a copy of the page, to look at: a run needs the page itself
+            page, typed, each = on_open(path, held)
+        asked = gr.skip() if typed is None else typed
+        if page is None:
+            return (*(gr.skip(),) * 5, asked, *updates(each))
+        # a copy of the page, to look at, or none: a run needs the page itself
         shown = thumbnails(examples, None)
-        return (None, picture, None, shown, talk_value(None), *updates(each))
+        return (None, page, None, shown, talk_value(None), asked, *updates(each))
 
     running = ask.run.click(
         run,
@@ -296,8 +299,8 @@ def _wire(
     )
     opens = views.opened.upload(
         open_trace,
-        views.opened,
-        [held, ask.page, ask.file, ask.examples, ask.talk, *frame],
+        [views.opened, held],
+        [held, ask.page, ask.file, ask.examples, ask.talk, ask.question, *frame],
         cancels=[running],
         preprocess=False,
         **QUIET,

@@ -28,9 +28,10 @@
 
   G.region("answers", ({ root }) => {
     const strips = new Map();
-    let leader = null;
+    let leader = null, pressed = null;
     const holder = root.querySelector(".g-strips");
     const live = root.querySelector(".g-live");
+    const legend = root.querySelector(".g-legend .g-copied");
     const tip = el("div", { class: "g-tip", role: "tooltip", hidden: true });
     document.body.append(tip);
 
@@ -87,11 +88,22 @@
       made.paired.set(other, at);
     };
 
+    // What was copied off the page is known when the run has ended.
+    const copies = (all) => {
+      legend.hidden = !G.trace.copies.length;
+      for (const { name, nodes } of all) {
+        const { tokens } = G.trace.lanes.get(name) || {};
+        nodes.forEach((node, i) => node.classList.toggle("g-copied", G.places.copied(tokens[i])));
+      }
+    };
+
     const draw = ({ fresh, rounds } = {}) => {
       if (fresh) { strips.clear(); holder.replaceChildren(); hide(); }
       for (const name of G.trace.header?.lanes || []) strip(name);
       for (const lane of G.trace.lanes.values()) append(strip(lane.name), lane);
       const all = [...strips.values()];
+      copies(all);
+      outline();
       for (const made of all) all.forEach((other) => other !== made && pair(made, other));
       holder.dataset.lanes = strips.size;
       root.classList.toggle("g-empty", !strips.size);
@@ -177,7 +189,9 @@
         show(made, node);
         const lane = G.trace.lanes.get(made.name);
         const step = lane.rounds.find((each) => each.r === Number(node.parentNode.dataset.r));
-        if (step && lane === G.trace.focus()) G.player.pick(step);
+        pressed = made;
+        if (step && G.player.shows(lane)) G.player.pick(step);
+        pressed = null;
       });
       // all are read together: the one that the reader is at leads, unless a run moves each
       for (const name of ["pointerenter", "focus"]) made.body.addEventListener(name, () => { leader = made; });
@@ -199,18 +213,34 @@
       });
     };
 
+    const outline = () => {
+      for (const { groups } of strips.values()) {
+        for (const { group, step } of groups) group.classList.toggle("g-chosen", step === G.player.round);
+      }
+    };
+
     G.on("trace", draw);
     for (const topic of ["time", "state"]) G.on(topic, time);
+    G.on("sure", () => hide());
+    G.on("unsure", ({ lane, index }) => {
+      const made = strips.get(lane.name);
+      made.at = index;
+      reveal(made.body, made.nodes[index]);
+      show(made, made.nodes[index]);
+      live.textContent = spoken();
+    });
     G.on("place", (region) => {
       unmark();
-      const tokens = G.trace.focus()?.tokens || [];
+      const tokens = G.trace.told()?.tokens || [];
       // backwards, so that in the end the first one is in sight
       for (const index of [...(region?.tokens || [])].reverse()) if (tokens[index]) mark(tokens[index]);
     });
     G.on("round", (step) => {
-      for (const made of strips.values()) {
-        for (const each of made.groups) each.group.classList.toggle("g-chosen", each.step === step);
-      }
+      outline();
+      const made = strips.get(step?.lane.name);
+      const chosen = made?.groups.find((each) => each.step === step)?.group;
+      // a run moves its strip itself, and one that was pressed stays under the pointer
+      if (chosen && !G.player.follow && made !== pressed) reveal(made.body, chosen);
     });
     draw({ fresh: true });
   });

@@ -65,10 +65,13 @@
     const seen = () => {
       const { now } = G.player;
       return now === Infinity ? Infinity
-        : G.trace.focus()?.rounds.filter((step) => step.end <= now).at(-1)?.to ?? 0;
+        : G.trace.told()?.rounds.filter((step) => step.end <= now).at(-1)?.to ?? 0;
     };
-    const shown = () => (G.trace.isOfPage() ? G.places.regions().filter(({ tokens }) => tokens[0] < seen()) : []);
+    const isOfPage = () => G.trace.isOfPage() && !document.body.classList.contains("g-stale");
+    const shown = () => (isOfPage() ? G.places.regions().filter(({ tokens }) => tokens[0] < seen()) : []);
     const looks = (place) => (place.approximate ? "g-lit g-guess" : "g-lit");
+    // indexes count in one lane: another lane's token has a place where both agree
+    const agrees = (lane, index) => !!lane?.tokens[index] && G.trace.told().tokens[index]?.id === lane.tokens[index].id;
     const lit = () => {
       if (here) return [[here.box, looks(here)]];
       const { round } = G.player;
@@ -77,7 +80,7 @@
       const big = !token && round?.accepted >= 4;
       const found = new Map(); // tokens of one span share its boxes
       for (const index of indexes) {
-        const place = G.places.of(index);
+        const place = (token || agrees(round.lane, index)) && G.places.of(index);
         // the guesses of a whole round would lie all over the page
         if (!place || (!token && place.source === "attention")) continue;
         for (const box of place.boxes) found.set(String(box), [box, looks(place) + (big ? " g-big" : "")]);
@@ -86,7 +89,7 @@
     };
     const light = () => {
       const regions = shown();
-      const boxes = G.trace.isOfPage() ? lit() : [];
+      const boxes = isOfPage() ? lit() : [];
       overlay.replaceChildren(
         ...regions.map((each) => rect(each.box, each.approximate ? "g-read g-guess" : "g-read")),
         ...boxes.map(([box, name]) => rect(box, name)));
@@ -100,7 +103,7 @@
     };
     const explain = (regions) => {
       const place = here || (token && G.places.of(token.index));
-      const lane = G.trace.focus();
+      const lane = G.trace.told();
       const text = here ? here.tokens.map((index) => lane.tokens[index]?.text).join("") : token?.text;
       told.textContent = place ? origin(place, `“${G.glyphs(text.trim() || text)}”`)
         : !regions.length ? "" : "Point at the page or at a token, and its counterpart lights up."
@@ -132,7 +135,9 @@
       if (String(region?.box) !== String(here?.box)) enter(region);
     };
     const pick = () => {
-      const step = here && G.trace.focus().rounds.find(({ from, to }) => from <= here.tokens[0] && here.tokens[0] < to);
+      const [index] = here?.tokens || [];
+      const lane = agrees(G.trace.focus(), index) ? G.trace.focus() : G.trace.told();
+      const step = here && lane.rounds.find(({ from, to }) => from <= index && index < to);
       if (step) G.player.pick(step);
     };
     frame.addEventListener("pointermove", point);
@@ -158,12 +163,12 @@
       light();
       describe();
     });
-    // indexes count in the drafting lane: another lane's token has a place where both agree
     G.on("token", (next) => {
-      token = next && G.trace.focus()?.tokens[next.index]?.id === next.id ? next : null;
+      token = next && G.trace.told()?.tokens[next.index]?.id === next.id ? next : null;
       if (token) here = null;
       light();
     });
+    G.on("stale", () => enter(null)); // the places are of an answer to another question
     G.on("round", light);
     G.on("time", () => G.player.now === Infinity && light());
     watch("value", show);

@@ -1,4 +1,5 @@
-// Other ways to the upload field than a drop or a click: a paste, and the camera of a phone.
+// Other ways to the upload field than a drop on it or a click: a paste, a drop anywhere on the page,
+// and the camera of a phone.
 (() => {
   "use strict";
   const G = window.GLANCE;
@@ -20,6 +21,16 @@
     if (!files.length || (typing && types.includes("text/plain"))) return;
     event.preventDefault();
     G.give(files[0]);
+  });
+
+  // Otherwise the browser leaves the page for the file. Fields that take files see to it themselves.
+  const carries = ({ dataTransfer, target }) => dataTransfer?.types.includes("Files")
+    && !target.closest?.("#g-file, #g-open");
+  document.addEventListener("dragover", (event) => carries(event) && event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    if (!carries(event)) return;
+    event.preventDefault();
+    if (event.dataTransfer.files.length) G.give(event.dataTransfer.files[0]);
   });
 
   G.region("intake", ({ root }) => {

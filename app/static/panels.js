@@ -32,8 +32,13 @@
     range.addEventListener("input", () => rounds()[range.value - 1] && G.player.pick(rounds()[range.value - 1]));
     root.querySelector(".g-prev").addEventListener("click", () => step(-1));
     root.querySelector(".g-next").addEventListener("click", () => step(1));
+    root.querySelector(".g-first-round").addEventListener("click", () => rounds()[0] && G.player.pick(rounds()[0]));
+    root.querySelector(".g-last-round").addEventListener("click", () => rounds().length && G.player.pick(rounds().at(-1)));
+    const play = root.querySelector(".g-play");
+    play.addEventListener("click", () => G.player.toggle());
+    G.on("time", () => { play.textContent = G.player.playing && !G.player.paused ? "Pause" : "Play"; });
     chip.addEventListener("click", () => G.player.live());
-    for (const topic of ["trace", "round", "follow", "state"]) G.on(topic, show);
+    for (const topic of ["trace", "lane", "round", "follow", "state"]) G.on(topic, show);
     show();
   });
 

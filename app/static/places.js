@@ -9,7 +9,7 @@
   // A round's text is looked for on the page, first where the one before it ended.
   const locate = (step) => {
     const { ink, boxes } = G.page?.glyphs || {};
-    if (!ink || step.lane !== G.trace.focus()) return;
+    if (!ink || step.lane !== G.trace.told()) return;
     const tokens = step.lane.tokens.slice(step.from, step.to).filter((each) => each.text.trim());
     const text = tokens.map((each) => each.text).join("");
     if (!text) return;
@@ -54,7 +54,7 @@
 
   // What can be pointed at: every line of a copied span, and the patches looked at for the rest.
   const regions = () => {
-    const tokens = G.trace.focus()?.tokens || [];
+    const tokens = G.trace.told()?.tokens || [];
     const copied = G.trace.copies.flatMap((span) => lines(span, tokens.length).map((here, line) => (
       { box: span.boxes[line], source: span.source, approximate: !!span.approximate, tokens: here })));
     const looked = new Map();
@@ -68,10 +68,13 @@
     return [...copied, ...looked.values()];
   };
 
+  // Whether a token of any lane is part of a copy; the copies count the tokens of one lane.
+  const copied = (token) => !!spanOf(token.index) && G.trace.told().tokens[token.index]?.id === token.id;
+
   G.places = {
-    of, regions,
+    of, regions, copied,
     at: (point) => regions().find(({ box }) => inside(box, point)) || null,
-    find: () => { restart(); G.trace.focus()?.rounds.forEach(locate); },
+    find: () => { restart(); G.trace.told()?.rounds.forEach(locate); },
     add: (fresh, rounds) => { if (fresh) restart(); rounds.forEach(locate); },
   };
 })();

@@ -9,7 +9,7 @@
 
   const player = {
     now: Infinity, rate: 1, playing: false, follow: true, round: null, source: "recorded", phase: "idle",
-    spot: null, pausing: false,
+    spot: null, pausing: false, paused: false,
   };
   G.player = player;
   let frame = 0, last = 0, hold = 0, ended = null, pending = null;
@@ -29,13 +29,25 @@
     if (player.now === Infinity) return rounds.at(-1) || null;
     return rounds.filter((step) => step.end <= player.now).at(-1) || rounds[0] || null;
   };
-  player.pick = (step) => { player.follow = false; choose(step); G.emit("follow"); };
+  // Of two drafting lanes the reader may look at either, once the run is over.
+  player.shows = (lane) => lane === G.trace.focus() || (!player.runs() && G.trace.drafting().includes(lane));
+  const look = (lane) => {
+    if (lane === G.trace.focus()) return;
+    G.trace.chosen = lane.name;
+    G.emit("lane", lane);
+  };
+  player.watch = (lane) => {
+    const same = lane.rounds.find(({ r }) => r === player.round?.r) || lane.rounds.at(-1) || null;
+    look(lane);
+    choose(player.follow ? newest() : same);
+  };
+  player.pick = (step) => { player.follow = false; look(step.lane); choose(step); G.emit("follow"); };
   player.live = () => { player.follow = true; choose(newest()); G.emit("follow"); };
 
   // --- the clock of the replay -------------------------------------------------------------
   player.stop = () => {
     cancelAnimationFrame(frame);
-    player.playing = false;
+    player.playing = player.paused = false;
     player.spot = null;
     player.now = Infinity;
     G.emit("time");
@@ -44,11 +56,28 @@
   player.play = (rate, pausing = false) => {
     if (!player.span()) return;
     cancelAnimationFrame(frame);
-    Object.assign(player, { rate, pausing, playing: true, now: 0, follow: true, spot: null });
+    Object.assign(player, { rate, pausing, playing: true, paused: false, now: 0, follow: true, spot: null });
     hold = 0;
     last = performance.now();
     G.emit("follow");
     frame = requestAnimationFrame(tick);
+  };
+  // Holds the clock where it is; once more, and it goes on from there.
+  player.pause = () => {
+    cancelAnimationFrame(frame);
+    player.paused = true;
+    G.emit("time");
+  };
+  player.resume = () => {
+    player.paused = false;
+    last = performance.now();
+    G.emit("time");
+    frame = requestAnimationFrame(tick);
+  };
+  player.toggle = () => {
+    if (!player.playing) player.slowly();
+    else if (player.paused) player.resume();
+    else player.pause();
   };
   player.slowly = () => player.play(player.span() / SLOW_MS, true);
 
@@ -86,7 +115,7 @@
     if (fresh) {
       cancelAnimationFrame(frame);
       clearTimeout(pending);
-      Object.assign(player, { now: Infinity, playing: false, follow: true, round: null, spot: null });
+      Object.assign(player, { now: Infinity, playing: false, paused: false, follow: true, round: null, spot: null });
       ended = null;
       G.emit("follow");
     }
@@ -201,9 +230,10 @@
   const checkStale = () => {
     const header = G.trace.header;
     const typed = question()?.value.trim();
-    const other = header && typed !== undefined
-      && (typed !== (player.asked || "").trim() || !G.trace.isOfPage());
-    const stale = !!other && player.source !== "opened";
+    // an opened trace without a picture stands alone, until another page is shown
+    const alone = player.source === "opened" && !G.page;
+    const stale = !!header && typed !== undefined
+      && (typed !== (player.asked || "").trim() || !(alone || G.trace.isOfPage()));
     if (stale === document.body.classList.contains("g-stale")) return;
     document.body.classList.toggle("g-stale", stale);
     if (stale && player.playing) player.stop();
@@ -221,7 +251,7 @@
     const at = rounds.indexOf(player.round);
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: rounds.length - 1 }[event.key];
     if (to !== undefined && rounds[to]) player.pick(rounds[to]);
-    else if (event.key === " ") player.playing ? player.stop() : player.slowly();
+    else if (event.key === " ") player.toggle();
     else return;
     event.preventDefault();
   });

@@ -223,6 +223,7 @@
     const view = new View(kind, handles.root);
     twin(view, rows);
     streamed(handles, (value) => view.want(value.figure));
+    G.on("figures", (figures) => view.want(figures[kind]));
     const jump = handles.root.querySelector(".g-jump");
     if (jump) jumping(jump);
   });
@@ -233,11 +234,16 @@
       const { tokens = [], rounds = [] } = lane() || {};
       const [first] = tokens;
       const unsure = tokens.reduce((most, each) => (each.h > most.h ? each : most), first);
-      return unsure && rounds.find((step) => unsure.index < step.to);
+      return { unsure, step: unsure && rounds.find((step) => unsure.index < step.to) };
     };
-    button.addEventListener("click", () => G.player.pick(goal()));
-    const show = () => { button.disabled = !goal(); };
-    G.on("trace", show);
+    button.addEventListener("click", () => {
+      const { unsure, step } = goal();
+      G.player.pick(step);
+      G.emit("unsure", { lane: step.lane, index: unsure.index });
+    });
+    button.addEventListener("blur", () => G.emit("sure"));
+    const show = () => { button.disabled = !goal().step; };
+    for (const topic of ["trace", "lane"]) G.on(topic, show);
     show();
   };
 
@@ -273,7 +279,7 @@
     streamed(handles, ({ figure }) => {
       const r = figure.layout.meta?.round;
       if (r === undefined) view.want(figure);
-      else known.set(`${G.trace.focus()?.name} ${r}`, figure);
+      else known.set(`${G.trace.told()?.name} ${r}`, figure);
       choose(G.player.round);
     });
     choose(G.player.round);

@@ -89,7 +89,7 @@
     };
 
     const time = () => {
-      const { now, playing, pausing, rate } = G.player;
+      const { now, playing, paused, pausing, rate } = G.player;
       for (const lane of G.trace.lanes.values()) {
         const made = rows.get(lane.name);
         const end = lane.rounds.at(-1)?.end || 0;
@@ -102,7 +102,7 @@
         made.node.classList.toggle("g-done", !!done);
       }
       const factor = rate >= 1 ? `${rate.toFixed(rate < 10 ? 1 : 0)}×` : `1/${Math.max(2, Math.round(1 / rate))}`;
-      speed.textContent = !playing ? "" : rate === 1 ? "Real speed" : rate < 1
+      speed.textContent = !playing ? "" : paused ? "Paused" : rate === 1 ? "Real speed" : rate < 1
         ? `Slow motion: ${factor} speed` : `Fast motion: ${factor} speed`;
       root.classList.toggle("g-playing", playing);
       for (const [button, value] of rates) {
@@ -127,7 +127,7 @@
     lanes.addEventListener("click", (event) => {
       const node = event.target.closest(".g-block");
       const lane = node && G.trace.lanes.get(node.closest(".g-lane").dataset.lane);
-      if (lane && lane === G.trace.focus()) G.player.pick(lane.rounds.find((step) => step.r === Number(node.dataset.r)));
+      if (lane && G.player.shows(lane)) G.player.pick(lane.rounds.find((step) => step.r === Number(node.dataset.r)));
     });
     draw({ fresh: true });
     label();

@@ -3,10 +3,16 @@
   "use strict";
   const G = window.GLANCE;
   const read = (id) => document.getElementById(id).textContent;
-  const { values, trees } = JSON.parse(read("g-data"));
+  const { values, trees, lanes } = JSON.parse(read("g-data"));
   document.body.classList.toggle("dark", matchMedia("(prefers-color-scheme: dark)").matches);
 
-  const server = { tree_of: async (round) => JSON.stringify(trees[JSON.parse(round.split("\n")[0]).r]) };
+  const server = {
+    tree_of: async (round) => {
+      const { lane, r } = JSON.parse(round.split("\n")[0]);
+      return JSON.stringify(trees[lane][r]);
+    },
+    lane_of: async (asked) => lanes[JSON.parse(asked).lane],
+  };
   for (const [kind, value] of Object.entries(values)) {
     G.mount(kind, document.getElementById(`g-${kind}`), { value }, () => {}, server, () => {});
   }

@@ -35,9 +35,11 @@
       twin(view, () => (view.name === "law" ? points(view) : bars(view)));
       views[view.name] = view;
     }
-    streamed(handles, ({ figures }) => {
+    const draw = (figures) => {
       for (const view of Object.values(views)) view.want(figures[view.name]);
-    });
+    };
+    streamed(handles, ({ figures }) => draw(figures));
+    G.on("figures", (figures) => draw(figures.tabs));
 
     let study = null;
     const readStudy = async () => {

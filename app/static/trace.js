@@ -6,28 +6,31 @@
 
   const trace = {
     text: "", parsed: 0, run: null, header: null, lanes: new Map(), compare: null, copies: [],
-    looks: null, dropped: new Set(),
+    looks: null, chosen: null, dropped: new Set(),
   };
   G.trace = trace;
 
   const clear = (text) => {
     Object.assign(trace, {
       text, parsed: 0, run: null, header: null, lanes: new Map(), compare: null, copies: [],
-      looks: null,
+      looks: null, chosen: null,
     });
   };
 
   trace.complete = () => trace.lanes.size > 0
     && (trace.header?.lanes || []).every((name) => trace.lanes.get(name)?.finish);
 
-  trace.focus = () => [...trace.lanes.values()].find((lane) => lane.name !== "ar")
-    || trace.lanes.values().next().value || null;
+  trace.drafting = () => [...trace.lanes.values()].filter((lane) => lane.name !== "ar");
+  // The lane whose answer the places on the page belong to.
+  trace.told = () => trace.drafting()[0] || trace.lanes.values().next().value || null;
+  // The lane that the round views show: the same one, unless the reader has chosen the other.
+  trace.focus = () => trace.lanes.get(trace.chosen) || trace.told();
 
   // Whether the trace is about the pages that are shown: the same parts of the same file.
   trace.isOfPage = () => {
     const { image, second_image } = trace.header || {};
     const key = (page, second) => JSON.stringify(
-      [page.sha256, page.page ?? 1, page.crop ?? null, second?.page ?? null]);
+      [page.sha256, page.page ?? 1, page.crop ?? null, second ? second.page ?? 1 : null]);
     return !!G.page && !!image && key(image, second_image) === key(G.page, G.page.second);
   };
 

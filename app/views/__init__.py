@@ -7,7 +7,7 @@ shape names its role, and the page takes the role's colour from the style sheet.
 """
 
 from app.views.entropy import entropy_figure
-from app.views.lanes import focus
+from app.views.lanes import drafting, focus, lines_of
 from app.views.prefix import prefix_figure
 from app.views.study import study
 from app.views.summary import summary
@@ -15,8 +15,10 @@ from app.views.tabs import tabs
 from app.views.tree import tree_figure
 
 __all__ = [
+    "drafting",
     "entropy_figure",
     "focus",
+    "lines_of",
     "prefix_figure",
     "study",
     "summary",

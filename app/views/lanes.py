@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from glance.copying import Span, copy_mode
-from glance.replay import RecordedLane
+from glance.replay import RecordedLane, lanes
 from glance.trace import Line
 
 
 def focus(found: dict[str, RecordedLane]) -> RecordedLane | None:
     """The lane that the round views show: the first drafting one, else the first of all."""
-    drafting = [lane for lane in found.values() if lane.name != "ar"]
-    return next(iter(drafting or found.values()), None)
+    return next(iter(drafting(found) or found.values()), None)
+
+
+def drafting(found: dict[str, RecordedLane]) -> list[RecordedLane]:
+    """The lanes that have a drafter, in the order in which they ran."""
+    return [lane for lane in found.values() if lane.name != "ar"]
+
+
+def lines_of(lines: Sequence[Line], name: str) -> list[Line]:
+    """A trace's lines as if the lane had been the only drafting one.
+
+    The header tells of the first drafter only. Its grounding counts the tokens of one answer, so it
+    is dropped where this lane wrote others.
+
+    Raises:
+        KeyError: the trace has no such lane.
+    """
+    found = lanes(lines)
+    told = focus(found)
+    if told is None or told.name == name:
+        return list(lines)
+    same = told.ids == found[name].ids
+
+    def kept(line: Line) -> bool:
+        return line.get("lane") in (None, name, "ar") or (same and line["kind"] == "grounding")
+
+    return [{**lines[0], "drafter": None}, *filter(kept, lines[1:])]
 
 
 def first(lines: Iterable[Line], kind: str) -> Line | None:

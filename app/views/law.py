@@ -24,6 +24,8 @@ def law_figure(lane: RecordedLane | None, lines: Sequence[Line], run: str) -> Fi
     """Accepted drafted tokens over the target's entropy at the root token, a point a round."""
     if lane is None or lane.name == "ar" or not lane.rounds:
         return empty(run, "No drafted rounds: the law is about how many tokens a round accepts.")
+    if not lines[0]["drafter"]:
+        return empty(run, "The law needs a block size, and only the first drafter's is on record.")
     try:
         rounds = recorded([lines]).rounds
     except LawError as error:

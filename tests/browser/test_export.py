@@ -152,6 +152,7 @@ def test_the_picture_goes_into_a_file_only_if_it_is_ticked(toy_url, visit, tmp_p
     open_trace(page, path)
     assert strips(page) == [ANSWER, ANSWER]
     expect(page.locator(".g-state")).to_contain_text("Its picture is only shown")
+    expect(page.locator("body")).not_to_have_class(re.compile("g-stale"))
     expect(page.locator(".g-frame rect.g-read").first).to_be_attached()
     assert "data:image" not in page.evaluate("GLANCE.trace.text")
     page.click("#g-run")

@@ -191,3 +191,21 @@ def test_nothing_of_an_upload_stays_on_the_disk_and_the_page_says_so(toy_url, vi
     page.get_by_role("button", name="Next page").click()  # read from memory
     expect(page.locator(".g-caption")).to_contain_text("Page 2 of 3.")
     assert [path for path in uploads.rglob("*") if path.is_file() and path.stat().st_size] == []
+
+
+def test_a_file_dropped_anywhere_is_taken_as_the_document(toy_url, visit):
+    page = visit(toy_url)
+    stopped = page.evaluate(
+        """async () => {
+          const canvas = document.createElement("canvas");
+          Object.assign(canvas, { width: 300, height: 200 });
+          const blob = await new Promise((done) => canvas.toBlob(done));
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File([blob], "dropped.png", { type: "image/png" }));
+          const options = { dataTransfer, bubbles: true, cancelable: true };
+          return ["dragover", "drop"].map((name) =>
+            !document.querySelector("h1").dispatchEvent(new DragEvent(name, options)));
+        }"""
+    )
+    assert stopped == [True, True]  # the browser does not leave for the file
+    expect(page.locator(".g-caption")).to_contain_text("dropped.png · 300 × 200 pixels")

@@ -6,9 +6,15 @@ Run with: python -m pytest -m browser tests/browser/test_lanes.py
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
+
+from app.replay_file import replay_html
+from glance.trace import dumps
+from tests.ui.toy_trace import toy_trace
 
 pytestmark = pytest.mark.browser
 
@@ -97,6 +103,87 @@ def test_a_token_stands_at_the_same_place_of_both_answers(toy_url, visit, width)
     )
 
 
+def test_what_was_copied_is_marked_in_both_answers(toy_url, visit):
+    page = visit(toy_url)
+    legend = page.locator(".g-legend .g-copied")
+    expect(legend).to_be_visible()
+    for strip in page.locator(".g-strip").all():
+        assert "".join(strip.locator(".g-copied").all_text_contents()) == "48.20"
+        expect(strip.locator(".g-copied").first).to_have_css("border-top-style", "dotted")
+    page.locator("#g-examples button").nth(1).click()
+    expect(page.locator(".g-strip .g-copied")).to_have_count(0)
+    expect(legend).to_be_hidden()
+
+
+def test_a_chosen_round_comes_into_sight_in_its_own_strip_alone(toy_url, visit):
+    page = visit(toy_url)
+    page.add_style_tag(content=".g-strip { height: 60px; min-height: 0 !important; }")
+    seen = """() => { const group = document.querySelector(".g-strip .g-round.g-chosen");
+      const [home, box] = [group.parentNode, group].map((each) => each.getBoundingClientRect());
+      return home.top <= box.top && box.bottom <= home.bottom + 1; }"""
+    scrolled = page.evaluate("scrollY")
+    for key in ("Home", "End"):
+        page.locator("body").press(key)
+        page.wait_for_function(seen)
+    assert page.evaluate("scrollY") == scrolled
+
+
+def two_drafters(path: Path, made: Callable[[str], str] = str) -> Path:
+    """A file of a run with two drafting lanes, whose rounds differ: its trace, or made of it."""
+    text = "".join(dumps(line) + "\n" for line in toy_trace(lanes=("glance", "eagle3")))
+    path.write_text(made(text), encoding="utf-8")
+    return path
+
+
+def switch(page: Page, lane: str) -> Locator:
+    return page.get_by_role("group", name="Rounds of").locator(f"input[value={lane}]")
+
+
+def rounds_drawn(page: Page) -> None:
+    """Wait until the prefix view has a bar for each round of the lane that is looked at."""
+    page.wait_for_selector(".g-prefix .g-plot .bars path")
+    rounds = page.evaluate("GLANCE.trace.focus().rounds.length")
+    expect(page.locator(".g-prefix .g-plot-caption")).to_contain_text(f"{rounds} rounds,")
+
+
+def test_of_two_drafters_either_is_looked_at(toy_url, visit, tmp_path):
+    page = visit(toy_url)
+    expect(page.locator(".g-which fieldset")).to_be_hidden()
+    trace = two_drafters(tmp_path / "two.jsonl")
+    page.set_input_files("#g-open input[type=file], input[type=file][accept*=jsonl]", trace)
+    expect(page.locator(".g-state")).to_contain_text("Opened two.jsonl.")
+    glance, eagle = switch(page, "glance"), switch(page, "eagle3")
+    expect(glance).to_be_checked()
+    counts = page.evaluate("GLANCE.trace.drafting().map((lane) => lane.rounds.length)")
+    assert counts[0] != counts[1]
+    glance.focus()
+    page.keyboard.press("ArrowRight")
+    expect(eagle).to_be_checked()
+    label = page.locator(".g-round-label")
+    expect(label).to_contain_text(f"Round {counts[1]} of {counts[1]}:")
+    expect(page.locator(".g-tree .g-plot-caption")).to_contain_text(f"Round {counts[1]}:")
+    rounds_drawn(page)
+    page.locator("body").press("Home")
+    expect(page.locator(".g-strip[data-lane=eagle3] .g-round.g-chosen")).to_have_count(1)
+    expect(page.locator(".g-strip[data-lane=glance] .g-round.g-chosen")).to_have_count(0)
+
+
+def test_a_block_or_a_token_chooses_its_lane_and_round(visit, tmp_path):
+    path = two_drafters(tmp_path / "two.html", replay_html)
+    page = visit(path.as_uri(), offline=True)
+    counts = page.evaluate("GLANCE.trace.drafting().map((lane) => lane.rounds.length)")
+    label = page.locator(".g-round-label")
+    page.locator(".g-lane[data-lane=eagle3] .g-block[data-r='2']").click()
+    expect(switch(page, "eagle3")).to_be_checked()
+    expect(label).to_contain_text(f"Round 2 of {counts[1]}:")
+    expect(page.locator(".g-tree .g-plot-caption")).to_contain_text("Round 2:")
+    rounds_drawn(page)
+    page.locator(".g-strip[data-lane=glance] .g-round[data-r='1'] .g-tok").first.click()
+    expect(switch(page, "glance")).to_be_checked()
+    expect(label).to_contain_text(f"Round 1 of {counts[0]}:")
+    rounds_drawn(page)
+
+
 def test_the_keys_that_the_page_names_are_the_keys_that_work(toy_url, visit):
     page = visit(toy_url)
     label, body = page.locator(".g-round-label"), page.locator("body")
@@ -114,4 +201,30 @@ def test_the_keys_that_the_page_names_are_the_keys_that_work(toy_url, visit):
     body.press("Space")
     expect(page.locator(".g-speed")).to_contain_text("Slow motion")
     body.press("Space")
-    expect(page.locator(".g-speed")).to_have_text("")
+    expect(page.locator(".g-speed")).to_have_text("Paused")
+
+
+def test_a_pause_holds_the_clock_and_goes_on_from_there(toy_url, visit):
+    page = visit(toy_url)
+    play = page.locator(".g-play")
+    expect(play).to_have_text("Play")
+    play.click()
+    page.wait_for_function("GLANCE.player.playing && GLANCE.player.now > 1")
+    play.click()
+    expect(play).to_have_text("Play")
+    held = page.evaluate("GLANCE.player.now")
+    assert 1 < held < page.evaluate("GLANCE.player.span()")
+    page.wait_for_timeout(300)
+    assert page.evaluate("GLANCE.player.now") == held
+    page.evaluate("GLANCE.on('time', () => { window.next ??= GLANCE.player.now; })")
+    page.locator("body").press("Space")
+    expect(play).to_have_text("Pause")
+    page.wait_for_function("now => GLANCE.player.now > now", arg=held)
+    assert held <= page.evaluate("window.next") < held + 20
+    page.locator(".g-skip").click()
+    expect(play).to_have_text("Play")
+    page.get_by_role("button", name="First round").click()
+    expect(page.locator(".g-round-label")).to_contain_text("Round 1 of")
+    page.get_by_role("button", name="Last round").click()
+    last = page.evaluate("GLANCE.trace.focus().rounds.length")
+    expect(page.locator(".g-round-label")).to_contain_text(f"Round {last} of")

@@ -383,10 +383,14 @@ def test_a_new_question_greys_the_results_until_it_is_taken_back(toy_url, visit)
     page = visit(toy_url)
     body = page.locator("body")
     expect(body).not_to_have_class(re.compile("g-stale"))
+    boxes = page.locator(".g-frame rect")
+    expect(boxes.first).to_be_attached()
     page.fill("#g-question textarea", "Something else")
     expect(body).to_have_class(re.compile("g-stale"))
+    expect(boxes).to_have_count(0)
     page.fill("#g-question textarea", "Transcribe the page.")
     expect(body).not_to_have_class(re.compile("g-stale"))
+    expect(boxes.first).to_be_attached()
     other = page.locator("#g-suggestions button").last
     other.click()  # nothing is typed here
     expect(body).to_have_class(re.compile("g-stale"))
@@ -446,9 +450,24 @@ def test_the_exported_trace_opens_to_the_same_page(toy_url, visit, tmp_path):
     assert path.read_text(encoding="utf-8") == page.evaluate("GLANCE.trace.text")
     page.locator("#g-examples button").nth(1).click()
     expect(page.locator(".g-strip").first).to_have_text(NASTY, use_inner_text=False)
+    question = page.locator("#g-question textarea")
+    question.fill("Of another page")
     page.set_input_files("#g-open input[type=file], input[type=file][accept*=jsonl]", path)
     expect(page.locator(".g-origin")).to_contain_text("Opened trace")
     assert strips(page) == [ANSWER, ANSWER]
+    # the page that was shown was another one
+    expect(page.locator(".g-state")).to_contain_text("The trace has no picture of its page.")
+    expect(page.locator(".g-document")).to_have_class(re.compile("g-empty"))
+    expect(question).to_have_value("Transcribe the page.")
+    body = page.locator("body")
+    expect(body).not_to_have_class(re.compile("g-stale"))
+    question.fill("Something else")
+    expect(body).to_have_class(re.compile("g-stale"))
+    question.fill("Transcribe the page.")
+    expect(body).not_to_have_class(re.compile("g-stale"))
+    Image.new("RGB", (400, 300), "white").save(tmp_path / "other.png")
+    page.set_input_files("#g-file input[type=file]", tmp_path / "other.png")
+    expect(body).to_have_class(re.compile("g-stale"))
 
 
 def test_modes_decode_one_lane(toy_url, visit):

@@ -55,6 +55,15 @@ def test_the_jump_goes_to_the_round_of_the_most_uncertain_token(visit, tmp_path)
     )
     expect(page.locator(".g-round-label")).to_contain_text(f"Round {goal} of")
     expect(page.locator(".g-tree .g-plot-caption")).to_contain_text(f"Round {goal}:")
+    token = page.evaluate(
+        """() => { const { tokens } = GLANCE.trace.focus();
+        return tokens.findIndex((each) => each.h === Math.max(...tokens.map(({ h }) => h))); }"""
+    )
+    expect(page.locator(".g-tip")).to_contain_text(f" token {token},")
+    marked = page.locator(".g-strip[data-lane=glance] .g-tok.g-here")
+    expect(marked).to_have_attribute("data-i", str(token))
+    page.locator(".g-jump").blur()
+    expect(page.locator(".g-tip")).to_be_hidden()
 
 
 def test_a_phone_has_the_tree_as_an_ordered_list_in_view(visit, tmp_path):

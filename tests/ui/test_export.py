@@ -88,7 +88,9 @@ def test_a_replay_has_the_trace_the_figures_and_every_tree(example):
     assert values["summary"] == frame.summary
     rounds = lanes([json.loads(line) for line in text.splitlines()])["glance"].rounds
     run = json.loads(frame.tree)["run"]
-    assert data["trees"] == {str(step.number): tree_figure(step, run) for step in rounds}
+    trees = {str(step.number): tree_figure(step, run) for step in rounds}
+    assert data["trees"] == {"glance": trees}
+    assert data["lanes"] == {}  # of one drafting lane all figures are there already
 
 
 def test_a_replay_is_small_asks_nobody_and_is_always_the_same(example):
@@ -146,11 +148,23 @@ def test_a_run_about_two_pages_keeps_both_pictures(example):
 def test_an_opened_trace_shows_its_picture_and_keeps_it_out_of_its_lines(tmp_path, example):
     path = tmp_path / "trace.jsonl"
     path.write_text(with_picture(example), encoding="utf-8")
-    picture, frame = on_open(str(path))
+    picture, question, frame = on_open(str(path), None)
+    assert question == example.question
     shown = json.loads(picture)
     assert (shown["width"], shown["height"]) == (560, 720)
     assert frame.trace == example.recorded()
     assert "only shown" in json.loads(frame.state)["text"]
+
+
+def test_an_opened_trace_never_stands_beside_a_foreign_page(tmp_path, example):
+    path = tmp_path / "trace.jsonl"
+    path.write_text(example.recorded(), encoding="utf-8")
+    own, *_ = on_pick(example)
+    for held in (own.turned([1], (0, 0, 1, 0.5)), own.forgotten().turned([1], None), None):
+        page, _, frame = on_open(str(path), held)
+        foreign = held is None or held.documents[0].crop is not None
+        assert page == ("null" if foreign else None)
+        assert ("no picture of its page" in json.loads(frame.state)["text"]) == foreign
 
 
 @pytest.mark.parametrize(
@@ -169,7 +183,7 @@ def test_a_picture_that_is_none_is_one_sentence(tmp_path, picture):
     lines[0]["image"]["bytes"] = picture
     path = tmp_path / "bad.jsonl"
     path.write_text(text_of(lines), encoding="utf-8")
-    shown, frame = on_open(str(path))
+    shown, _, frame = on_open(str(path), None)
     assert shown is None
     assert frame.trace is None
     words = "The picture of the page in this trace cannot be read."
@@ -197,7 +211,7 @@ def test_text_from_a_visitor_is_never_taken_for_a_path(tmp_path, export, example
     private.write_text(example.recorded(), encoding="utf-8")
     assert export(str(private)) is None
     (tmp_path / "sent.jsonl").write_text(str(private), encoding="utf-8")
-    assert on_open(str(tmp_path / "sent.jsonl"))[1].trace is None
+    assert on_open(str(tmp_path / "sent.jsonl"), None)[-1].trace is None
 
 
 def test_the_table_of_rounds_goes_over_the_wire_whole(example):

@@ -83,7 +83,7 @@ def check(text: str, folder: Path) -> None:
     """Everything that is done with a trace, each ending well or in its documented error."""
     path = folder / "trace.jsonl"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    picture, frame = on_open(str(path))
+    picture, question, frame = on_open(str(path), None)
     if frame.trace is None:
         told = json.loads(frame.state)
         assert told["level"] == "error"
@@ -91,7 +91,7 @@ def check(text: str, folder: Path) -> None:
     else:
         for value in (frame.tree, frame.prefix, frame.entropy, frame.tabs, frame.summary):
             json.loads(value, parse_constant=pytest.fail)  # as strict as a browser
-        for value in (frame.state, frame.trace, picture or "", frame.summary):
+        for value in (frame.state, frame.trace, picture or "", question, frame.summary):
             value.encode()
     page, table = replay_of(text), rounds_of(text)
     assert page is None or page.startswith("<!doctype html>")
@@ -113,7 +113,7 @@ def bytes_of_a_trace(folder: Path, data: bytes) -> None:
     """A file of any bytes is opened, or it is a sentence."""
     path = folder / "trace.jsonl"
     path.write_bytes(data)
-    _, frame = on_open(str(path))
+    *_, frame = on_open(str(path), None)
     assert json.loads(frame.state)["text"].endswith(".")
 
 

@@ -13,7 +13,8 @@ import pytest
 from PIL import Image
 
 from app.examples import load_examples
-from app.handlers import STOPPED, on_open, on_pick, on_stop, on_upload, tree_of
+from app.frames import replayed
+from app.handlers import STOPPED, lane_of, on_open, on_pick, on_stop, on_upload, tree_of
 from app.session import Session
 from app.ui import build, launch_options
 from glance.trace import dumps
@@ -180,8 +181,8 @@ def test_an_exported_trace_opens_to_the_same_figures(tmp_path, assets):
     frame = on_pick(example)[-1]
     path = tmp_path / "trace.jsonl"
     path.write_text(frame.trace, encoding="utf-8")
-    picture, opened = on_open(str(path))
-    assert picture is None
+    page, question, opened = on_open(str(path), None)
+    assert (page, question) == ("null", example.question)
     assert opened.parts[1:] == frame.parts[1:]
     assert json.loads(opened.state)["source"] == "opened"
 
@@ -201,8 +202,8 @@ def test_an_exported_trace_opens_to_the_same_figures(tmp_path, assets):
 def test_a_bad_trace_is_one_sentence(tmp_path, text):
     path = tmp_path / "bad.jsonl"
     path.write_text(text, encoding="utf-8")
-    picture, frame = on_open(str(path))
-    assert picture is None
+    page, question, frame = on_open(str(path), None)
+    assert (page, question) == (None, None)
     assert frame.trace is None
     told = json.loads(frame.state)
     assert told["level"] == "error"
@@ -240,6 +241,32 @@ def test_a_round_whose_rank_is_text_is_not_drawn():
     ranked = round_text(2).replace('"rank":[0,0', '"rank":[0,"<a href=x>0</a>"')
     assert ranked != round_text(2)
     assert tree_of(ranked) is None
+
+
+def test_the_figures_of_the_second_drafter_are_those_it_would_have_alone():
+    both = list(toy_trace(lanes=("glance", "eagle3")))
+    alone = [each for each in both if each.get("lane") != "glance" or each["kind"] == "grounding"]
+    text = "".join(dumps(line) + "\n" for line in both)
+    for lane in ("glance", "eagle3"):
+        figures = json.loads(lane_of(json.dumps({"lane": lane, "trace": text})))
+        rounds = sum(line["kind"] == "commit" and line["lane"] == lane for line in both)
+        assert figures["prefix"]["data"][0]["x"] == list(range(1, rounds + 1))
+        for figure in (figures["prefix"], figures["entropy"], *figures["tabs"].values()):
+            go.Figure(figure)
+    frame = replayed("".join(dumps(line) + "\n" for line in alone), "opened")
+    assert json.loads(frame.prefix)["figure"]["data"] == figures["prefix"]["data"]
+    assert json.loads(frame.entropy)["figure"] == figures["entropy"]
+    # its block size is not on record
+    assert figures["prefix"]["layout"]["shapes"] == []
+    assert figures["tabs"]["law"]["data"] == []
+
+
+@pytest.mark.parametrize("lane", ["medusa", None, ["glance"]])
+def test_a_lane_that_is_none_has_no_figures(lane):
+    text = "".join(dumps(line) + "\n" for line in toy_trace(lanes=("glance", "eagle3")))
+    assert lane_of(json.dumps({"lane": lane, "trace": text})) is None
+    for asked in ("", "[]", "{}", json.dumps({"lane": "glance", "trace": 3})):
+        assert lane_of(asked) is None
 
 
 @pytest.mark.parametrize("text", ["", "{}", "null", "[]", '{"kind":"commit"}', "x" * 300_000])

@@ -1,7 +1,8 @@
 """A made-up but well-formed trace, for tests of views and page that need no model.
 
 Two lanes write the same text, one character a token. The drafting lane proposes a tree of the next
-`block` characters with one wrong sibling at each depth, and the target accepts a seeded number.
+`block` characters with one wrong sibling at each depth, and the target accepts a seeded number, of
+a second drafting lane another one.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def toy_trace(
         provenance={"command": "toy"},
     )
     for lane in lanes:
-        for kind, fields in _lane(text, lane, block, random.Random(seed)):
+        chance = random.Random(seed + (lane not in (lanes[0], "ar")))
+        for kind, fields in _lane(text, lane, block, chance):
             yield line(kind, lane=lane, **fields)
     if len(lanes) == 2:
         of = len(text)
