@@ -6,6 +6,7 @@ from app.held import Held
 from app.host import Host
 from app.session import TARGET
 from app.settings import NO_LANE
+from app.views.summary import SHORT
 from glance.limits import limits_of
 
 SHORT_ANSWER = 15  # tokens: a sum, a date, a name
@@ -34,9 +35,11 @@ def hint(host: Host, held: Held | None, first: str, second: str, max_tokens: flo
     most = int(min(held.characters or max_tokens, max_tokens))
     short = min(SHORT_ANSWER, most)
     whole = "all its text" if most == held.characters else f"{most} tokens"
+    drafts = lanes != {"ar"}
+    gains = f" Answers under {SHORT} tokens are too short to gain from drafts." if drafts else ""
     return (
         f"{page} On this machine about {_seconds(reading + short * a_token)} for a short answer, "
-        f"{_seconds(reading + most * a_token)} for {whole}."
+        f"{_seconds(reading + most * a_token)} for {whole}.{gains}"
     )
 
 

@@ -303,14 +303,19 @@
     const tree = step?.verbs.build?.tree;
     if (!tree) return null;
     // an end token or the limit may cut the path that the target walked
-    const path = new Set((step.verbs.accept?.verdict.path || []).slice(0, step.accepted + 1));
+    const walked = (step.verbs.accept?.verdict.path || []).slice(0, step.accepted + 1);
+    const path = new Set(walked);
+    // the row of the i-th node of the path decided on the i-th committed token
+    const best = new Map(walked.map((node, at) => [node, step.lane.tokens[step.from + at]?.top || []]));
+    const five = (node) => !best.get(node)?.length ? "" : ", target's best after it "
+      + best.get(node).map(([, text, p]) => `${G.glyphs(text)} ${p}`).join(", ");
     const lists = [el("ol")];
     tree.parent.forEach((parent, node) => {
       const fate = node === 0 ? "root" : path.has(node) ? "accepted" : "rejected";
       const { p_target: p, h } = step.verbs.verify || {};
       const short = (value) => (typeof value === "number" ? value.toFixed(3) : "unknown");
       const words = (node ? `, drafter ${short(tree.p_draft[node])} (rank ${tree.rank?.[node]}), target ${short(p?.[node])}` : "")
-        + `, entropy after it ${short(h?.[node])} nats`;
+        + `, entropy after it ${short(h?.[node])} nats` + five(node);
       const item = el("li", { class: `g-${fate}` }, el("code", {}, G.glyphs(tree.text[node])), ` ${fate}${words}`);
       const home = parent < 0 ? lists[0] : lists[parent + 1] || lists[0];
       home[path.has(node) ? "prepend" : "append"](item);

@@ -9,8 +9,9 @@ import numpy as np
 
 from app.format import count
 from app.views.figure import Figure, empty, figure
+from app.views.known_law import known_law
 from app.views.lanes import copy_rounds
-from glance.law import LEAST_ROUNDS, Rounds, fit
+from glance.law import LEAST_ROUNDS, Law, Rounds, fit
 from glance.law_rounds import LawError, recorded
 from glance.replay import RecordedLane
 from glance.trace import Line
@@ -27,9 +28,10 @@ def law_figure(lane: RecordedLane | None, lines: Sequence[Line], run: str) -> Fi
     if not lines[0]["drafter"]:
         return empty(run, "The law needs a block size, and only the first drafter's is on record.")
     try:
-        rounds = recorded([lines]).rounds
+        found = recorded([lines])
     except LawError as error:
         return empty(run, str(error))
+    rounds = found.rounds
     copied = np.array(copy_rounds(lane, lines) or [False] * len(rounds))
     data = []
     for role, name, symbol, chosen in (
@@ -38,22 +40,18 @@ def law_figure(lane: RecordedLane | None, lines: Sequence[Line], run: str) -> Fi
     ):
         if chosen.any():
             data.append(_points(role, name, symbol, rounds.where(chosen), np.flatnonzero(chosen)))
-    if len(rounds) < LEAST_ROUNDS:
-        few = count(len(rounds), "round")
-        caption = (
-            f"{few}: too few to fit the law, which takes {LEAST_ROUNDS}, so no curve is drawn."
-        )
+    many = count(len(rounds), "round")
+    few = f"{many}: too few to fit the law, which takes {LEAST_ROUNDS}"
+    if len(rounds) >= LEAST_ROUNDS:
+        law = fit(rounds)
+        caption = f"{many}; fitted to them: {_words(law, rounds)}"
+        data.append(_curve("fitted law", law, rounds))
+    elif known := known_law(found.made_by):
+        name = f"law of {known.answers:,} other answers"
+        caption = f"{few}. The curve is the {name}: {_words(known.law, rounds)}"
+        data.append(_curve(name, known.law, rounds))
     else:
-        law, block = fit(rounds), int(rounds.room.max())
-        sign = "-" if law.b1 >= 0 else "+"
-        caption = (
-            f"{count(len(rounds), 'round')}; fitted to them: logit p = {law.b0:.2f} {sign} "
-            f"{abs(law.b1):.2f} H, where p is the chance that the next drafted token is accepted. "
-            f"The curve is for a whole block of {block}."
-        )
-        entropy = np.linspace(0.0, float(rounds.entropy.max()), POINTS)
-        expected = law.expected(entropy, float(block))
-        data.append(_curve(entropy.round(3).tolist(), expected.round(2).tolist()))
+        caption = f"{few}, so no curve is drawn."
     return figure(data, run, X_TITLE, "accepted drafted tokens", caption=caption)
 
 
@@ -74,13 +72,24 @@ def _points(
     }
 
 
-def _curve(xs: list[float], ys: list[float]) -> dict[str, Any]:
+def _words(law: Law, rounds: Rounds) -> str:
+    sign = "-" if law.b1 >= 0 else "+"
+    return (
+        f"logit p = {law.b0:.2f} {sign} {abs(law.b1):.2f} H, where p is the chance that the next "
+        f"drafted token is accepted. It is for a whole block of {rounds.room.max()}."
+    )
+
+
+def _curve(name: str, law: Law, rounds: Rounds) -> dict[str, Any]:
+    """As far as the rounds' entropies go."""
+    entropy = np.linspace(0.0, float(rounds.entropy.max()), POINTS)
+    expected = law.expected(entropy, float(rounds.room.max()))
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": "fitted law",
-        "x": xs,
-        "y": ys,
+        "name": name,
+        "x": entropy.round(3).tolist(),
+        "y": expected.round(2).tolist(),
         "line": {"width": 2.5},
         "hovertemplate": "%{y} expected at %{x} nats<extra></extra>",
         "meta": {"role": "bonus"},

@@ -21,7 +21,7 @@ MARKERS = {
 BOTH = "drafter gave it %{customdata[2]} (rank %{customdata[3]})<br>target gave it %{customdata[4]}"
 ENTROPY = "target's entropy after it %{customdata[5]} nats"
 BEST = "target's best after it %{customdata[6]}"
-UNKNOWN = "target's best after it: on record for the accepted path only"
+ELSEWHERE = "target's best in its place: at the node before it, if that was accepted"
 
 
 def tree_figure(step: Round | None, run: str) -> Figure:
@@ -65,7 +65,7 @@ def tree_figure(step: Round | None, run: str) -> Figure:
         _edges("rejected", parents, depth, row, [place[node] for node in rejected] + at_folded),
         _edges("accepted", parents, depth, row, at_path[1:]),
         nodes("root", "root token", [0], ENTROPY, BEST),
-        nodes("rejected", "rejected", rejected, BOTH, ENTROPY, UNKNOWN),
+        nodes("rejected", "rejected", rejected, BOTH, ENTROPY, ELSEWHERE),
         nodes("accepted", "accepted", kept, BOTH, ENTROPY, BEST),
     ]
     if folded:

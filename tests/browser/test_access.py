@@ -60,6 +60,19 @@ def test_axe_finds_nothing_serious(toy_url, visit, theme):
     assert serious(page) == []
 
 
+def test_axe_finds_nothing_serious_in_what_opens(toy_url, visit):
+    page = visit(f"{toy_url}?ex=page0&round=1&tab=study")
+    expect(page.locator(".g-sections h4, .g-sections h3").first).to_be_visible()
+    page.locator("#g-settings button").first.click()
+    expect(page.get_by_label("Temperature").first).to_be_visible()
+    page.locator("#g-export summary").click()
+    page.locator(".g-cards summary").first.click()
+    assert serious(page) == []
+    page.locator("[role=tab][data-kind=law]").click()
+    page.locator(".g-law .main-svg").first.wait_for()
+    assert serious(page) == []
+
+
 def test_axe_finds_nothing_serious_on_a_phone_and_in_a_replay(toy_url, visit, tmp_path):
     assert serious(visit(toy_url, width=390, height=844)) == []
     path = tmp_path / "replay.html"

@@ -84,7 +84,8 @@ def inputs(types: list[str], file: object) -> list:
 
 
 def test_every_event_that_takes_a_file_is_looked_at(url):
-    kinds = sorted("api" if len(types) > 1 else types[0] for _, types in events(url))
+    # a trace is opened beside the page that is held, the API has a question and settings
+    kinds = sorted("api" if len(types) > 2 else types[0] for _, types in events(url))
     assert kinds == ["api", "api", "file", "uploadbutton"]
 
 

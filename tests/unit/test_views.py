@@ -7,22 +7,26 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from app.examples import load_examples
 from app.theme import COLOURS, TEXT_COLOURS, contrast
 from app.views import entropy_figure, focus, prefix_figure, summary, tabs, tree_figure
 from app.views.acceptance import acceptance_figure, mean_interval
 from app.views.figure import view_value
+from app.views.known_law import known_law
 from app.views.law import law_figure
 from app.views.stages import STAGES, stages_figure
 from app.views.tree import depths, fold, rows
-from glance.law import fit
+from glance.law import Law, fit
 from glance.law_rounds import recorded
 from glance.replay import Round, lanes
+from glance.trace import parse_trace
 from tests.ui.toy_trace import TEXT, toy_trace
 
 LINES = list(toy_trace())
@@ -93,7 +97,7 @@ def test_a_node_tells_both_probabilities_entropy_and_the_five_best_where_they_ar
     assert drawn["root"]["customdata"] == [["T", "root token", 1.0, 0, 0.5, 0.1, BEST]]
     [first, *_] = drawn["rejected"]["customdata"]
     assert first == ["?", "rejected", 0.1, 1, 0.5, 0.1]
-    assert "on record for the accepted path only" in drawn["rejected"]["hovertemplate"]
+    assert "at the node before it, if that was accepted" in drawn["rejected"]["hovertemplate"]
     bare = copy.deepcopy(step.lines)
     for token in bare["commit"]["tokens"]:
         del token["top"]
@@ -253,6 +257,32 @@ def test_few_rounds_are_points_without_a_curve_and_it_says_so():
     assert all(trace["mode"] == "markers" for trace in figure["data"])
     assert sum(len(trace["x"]) for trace in figure["data"]) == len(lane.rounds)
     assert "too few to fit the law, which takes 30" in caption(figure)
+
+
+def test_few_rounds_have_the_law_of_many_answers_of_the_same_head(tmp_path, monkeypatch):
+    made_by = recorded([LINES]).made_by
+    saved = {"made_by": made_by, "traces": 90, "groups": {"pooled": {"law": {"b0": 2, "b1": 1.5}}}}
+    (tmp_path / "law.json").write_text(json.dumps(saved), "utf-8")
+    monkeypatch.setattr("app.views.law.known_law", partial(known_law, folder=tmp_path))
+    lane = focus(lanes(LINES))
+    figure = law_figure(lane, LINES, "toy")
+    *points, curve = figure["data"]
+    assert {trace["mode"] for trace in points} == {"markers"}
+    assert (curve["mode"], curve["name"]) == ("lines", "law of 90 other answers")
+    room = float(recorded([LINES]).rounds.room.max())
+    expected = Law(2.0, 1.5).expected(np.array(curve["x"]), room)
+    assert curve["y"] == pytest.approx(expected.tolist(), abs=0.01)
+    assert "too few to fit the law, which takes 30. The curve is the law of 90" in caption(figure)
+    assert "logit p = 2.00 - 1.50 H" in caption(figure)
+    assert known_law("another head", folder=tmp_path) is None
+    assert known_law(made_by, folder=tmp_path / "nothing") is None
+
+
+def test_every_shipped_example_that_has_rounds_shows_a_law():
+    for example in load_examples():
+        lines = parse_trace(example.recorded())
+        figure = law_figure(focus(lanes(lines)), lines, "example")
+        assert figure["data"][-1]["mode"] == "lines", example.id
 
 
 def test_the_law_s_curve_is_that_of_the_fit_to_the_run_s_rounds():
