@@ -295,7 +295,7 @@ def test_damaged_bytes_never_escape_as_another_error(kind: str) -> None:
     exif[0x0112] = 6
     data = encoded(page(), kind, exif=exif)
     refused = 0
-    for _ in range(300):
+    for _ in range(60 if kind == "GIF" else 300):  # a GIF is read in a process of its own
         broken = bytearray(data)
         for place in random.integers(0, min(len(data), random.choice([64, 4000])), 5):
             broken[place] = random.integers(0, 256)
