@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from glance.bench_rows import Measured, Results, geometric_mean, interval, paired_bootstrap
+from glance.bench_rows import (
+    Measured,
+    Results,
+    geometric_mean,
+    interval,
+    mean_interval,
+    paired_bootstrap,
+)
 
 OVERALL = "geometric mean"
 
@@ -51,11 +56,9 @@ def _pair(results: Results, auto: str, fixed: str) -> list[Against]:
         drawn = paired_bootstrap(theirs, ours, number) if len(own) > 1 else None
         ci = None if drawn is None else interval(drawn)
         found.append(Against(task, auto, fixed, sum(theirs) / sum(ours), ci))
-        if drawn is not None:
-            draws.append(np.log(drawn))
+        draws.append(drawn)
     mean = geometric_mean([one.ratio for one in found])
-    whole = interval(np.exp(np.mean(draws, axis=0))) if len(draws) == len(found) else None
-    return [*found, Against(OVERALL, auto, fixed, mean, whole)]
+    return [*found, Against(OVERALL, auto, fixed, mean, mean_interval(draws))]
 
 
 def _times(ours: Sequence[Measured], theirs: Sequence[Measured]) -> list[tuple[float, float]]:

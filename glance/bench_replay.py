@@ -67,9 +67,10 @@ def replay_rounds(
             offsets = rank_offsets(drafted.logits, most=max(most, 1))
         round_ms = costs.near(place) if costs else None
         for budget in here:
-            had = played[budget]
-            so_far = sum(one.tokens for one in had), sum(one.ms for one in had)
-            pays = Costs(round_ms, costs.nodes, *so_far) if costs and round_ms else None
+            pays = None
+            if budget == AUTO and costs and round_ms:
+                ms = sum(one.ms for one in played[budget])
+                pays = Costs(round_ms, costs.nodes, place - len(prompt_ids), ms)
             tree = _tree(ids[place], drafted, offsets, budget, pays)
             tokens, nodes = committed_on(tree, ids[place + 1 :]), len(tree) - 1
             played[budget].append(Played(tokens, nodes, round_ms[nodes] if round_ms else 0.0))

@@ -244,15 +244,15 @@ def _mean(own: Sequence[Row], results: Results) -> Mean | None:
         nodes=sum(nodes) / len(nodes),
         speedup=geometric_mean(decode),
         speedup_e2e=geometric_mean(whole),
-        speedup_ci=_mean_interval(draws),
+        speedup_ci=mean_interval(draws),
         oracle_share=geometric_mean(oracle),
         grounded_tau=sum(taus[n] for n in grounded) / len(GROUNDED) if complete else None,
         grounded_speedup=geometric_mean([decode[n] for n in grounded]) if complete else None,
-        grounded_speedup_ci=_mean_interval([draws[n] for n in grounded]) if complete else None,
+        grounded_speedup_ci=mean_interval([draws[n] for n in grounded]) if complete else None,
     )
 
 
-def _mean_interval(by_task: Sequence[np.ndarray | None]) -> tuple[float, float] | None:
+def mean_interval(by_task: Sequence[np.ndarray | None]) -> tuple[float, float] | None:
     """Interval of the geometric mean of the tasks' speed-ups; None if a task has no usable draws.
 
     Noise can make the window of `generate()` negative on a very short answer, and so a draw.

@@ -133,7 +133,7 @@ class Rounds(Round):
         self._verifier = verifier
         self._features = features
         self._state = drafter.start(out[:-1], request.positions)
-        self._committed, self._ms = 0, 0.0  # by the rounds up to here, at what a round should cost
+        self._ms = 0.0  # that the rounds up to here should have cost
 
     @torch.inference_mode()
     def round(self) -> list[Line]:
@@ -163,7 +163,6 @@ class Rounds(Round):
         self._verifier.keep(request, tree, path)
         out.extend(fresh[:kept])
         if costs:
-            self._committed += kept
             self._ms += costs.round_ms[len(tree) - 1]
         self._features = None if verified.features is None else verified.features[path]
         assert request.cache.get_seq_length() == request.length == start + kept == len(out) - 1
@@ -175,7 +174,8 @@ class Rounds(Round):
         profile = self._lane.config.costs
         if profile is None:
             return None
-        return Costs(profile.near(context), profile.nodes, self._committed, self._ms)
+        committed = len(self._lane.answer) - 1  # the prefill token is no round's
+        return Costs(profile.near(context), profile.nodes, committed, self._ms)
 
     def _build(
         self, drafted: DraftBlock | CandidateTree, costs: Costs | None

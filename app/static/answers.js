@@ -91,6 +91,7 @@
     // What was copied off the page is known when the run has ended.
     const copies = (all) => {
       legend.hidden = !G.trace.copies.length;
+      if (legend.hidden) return;
       for (const { name, nodes } of all) {
         const { tokens } = G.trace.lanes.get(name) || {};
         nodes.forEach((node, i) => node.classList.toggle("g-copied", G.places.copied(tokens[i])));

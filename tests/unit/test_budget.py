@@ -197,17 +197,17 @@ def path_p(tree: CandidateTree) -> list[float]:
 BEFORE = st.just((0, 0.0)) | st.tuples(st.integers(1, 500), st.floats(1.0, 5000.0))
 
 
-@given(
-    LOGITS,
-    st.lists(ms, min_size=6, max_size=6),
-    st.floats(0.0, 50.0),
-    st.sampled_from([EVERY, SIZES]),
-    BEFORE,
-)
-@settings(max_examples=200, deadline=None)
-def test_the_greedy_stop_is_the_best_of_all_sizes(logits, measured, draft, sizes, before):
+@st.composite
+def any_costs(draw) -> Costs:
+    """Of any machine, with every size measured or some, and any rounds before."""
+    measured, draft = draw(st.lists(ms, min_size=6, max_size=6)), draw(st.floats(0.0, 50.0))
     round_ms = CostProfile.fitted((100,), SIZES, [measured], [draft]).round_ms(100)
-    costs = Costs(round_ms, sizes, *before)
+    return Costs(round_ms, draw(st.sampled_from([EVERY, SIZES])), *draw(BEFORE))
+
+
+@given(LOGITS, any_costs())
+@settings(max_examples=200, deadline=None)
+def test_the_greedy_stop_is_the_best_of_all_sizes(logits, costs):
     offsets = rank_offsets(logits, MOST_NODES)
     tree = build(0, offsets, MOST_NODES, costs)
     everything = rates(offsets, costs)
@@ -275,20 +275,12 @@ def grown(logits: torch.Tensor) -> CandidateTree:
     return grow(0, offsets[0], expand, TreeShape(len(offsets) - 1, 3, MOST_NODES))
 
 
-@given(
-    LOGITS,
-    st.lists(ms, min_size=6, max_size=6),
-    st.floats(0.0, 50.0),
-    st.sampled_from([EVERY, SIZES]),
-    BEFORE,
-)
+@given(LOGITS, any_costs())
 @settings(max_examples=200, deadline=None)
-def test_a_grown_tree_is_cut_at_the_best_of_all_sizes(logits, measured, draft, sizes, before):
-    round_ms = CostProfile.fitted((100,), SIZES, [measured], [draft]).round_ms(100)
-    costs = Costs(round_ms, sizes, *before)
+def test_a_grown_tree_is_cut_at_the_best_of_all_sizes(logits, costs):
     tree = grown(logits)
     reached, last = path_p(tree), len(tree) - 1
-    allowed = {n for n in sizes if n <= last} | {last}
+    allowed = {n for n in costs.sizes if n <= last} | {last}
     every = {n: costs.rate(n, sum(reached[: n + 1])) for n in allowed}
     nodes = paying_nodes(tree, costs)
     assert every[nodes] == pytest.approx(max(every.values()), rel=1e-9)
