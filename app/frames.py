@@ -66,13 +66,19 @@ def state(
     return json.dumps({**value, "asked": asked}, ensure_ascii=False)
 
 
-def replayed(text: str, source: str, message: str = "") -> Frame:
+def replayed(text: str, source: str, message: str = "", lines: list[Line] | None = None) -> Frame:
     """A whole trace (recorded, or opened from a file), with the figures of its last round.
+
+    Args:
+        text: the trace.
+        source: recorded or opened.
+        message: in words, for the state.
+        lines: of the text, where they are parsed already.
 
     Raises:
         TraceError: the text is no trace.
     """
-    lines = parse_trace(text)
+    lines = lines or parse_trace(text)
     run, asked = lines[0]["run"], str(lines[0]["prompt"]["question"])
     told = _with_warnings("idle", message, lines, run=run, source=source, asked=asked)
     return _frame(text, lines, told, ended=True)
@@ -111,17 +117,16 @@ def _frame(text: str, lines: list[Line], state_value: str, *, ended: bool) -> Fr
     )
 
 
-def lane_figures(text: str, name: str) -> str:
+def lane_figures(lines: list[Line], name: str) -> str:
     """The figures of one lane of a whole trace, for a reader who has chosen it.
 
     Returns:
         JSON: {"prefix", "entropy": a figure, "tabs": figures by kind}.
 
     Raises:
-        TraceError: the text is no trace.
         KeyError: it has no such lane.
     """
-    lines = lines_of(parse_trace(text), name)
+    lines = lines_of(lines, name)
     run, lane = lines[0]["run"], focus(lanes(lines))
     return json.dumps(
         {

@@ -191,13 +191,15 @@ def on_open(path: str | None, held: Held | None) -> tuple[str | None, str | None
         text, picture = take_picture(Path(path).read_text(encoding="utf-8"))
         words = f"Opened {Path(path).name}."
         with whole_lines():
-            header = parse_trace(text)[0]
+            lines = parse_trace(text)
+            header = lines[0]
             if picture:
                 words += " Its picture is only shown: to ask about the page, choose its file."
             elif not (held and held.is_page_of(header)):
                 picture = "null"
                 words += " The trace has no picture of its page."
-            return picture, str(header["prompt"]["question"]), replayed(text, "opened", words)
+            frame = replayed(text, "opened", words, lines)
+            return picture, str(header["prompt"]["question"]), frame
     except (TraceError, OSError, UnicodeDecodeError) as error:
         words = str(error) if isinstance(error, TraceError) else "The file is no trace: not text."
         return None, None, Frame(state("error", words, "error"))
@@ -231,7 +233,7 @@ def lane_of(asked: str) -> str | None:
         name, trace = chosen["lane"], chosen["trace"]
     except DAMAGE:
         return None
-    return _exported(lambda text: lane_figures(text, name), trace)
+    return _exported(lambda text: lane_figures(parse_trace(text), name), trace)
 
 
 @few(DRAWN)

@@ -66,8 +66,8 @@ def _data(text: str) -> dict[str, Any]:
     Of two drafting lanes the figures of each are there too, as the reader may choose either.
     """
     text, picture = take_picture(text)
-    frame = replayed(text, "recorded")
     lines = parse_trace(text)
+    frame = replayed(text, "recorded", lines=lines)
     drafted = drafting(lanes(lines))
     values = {
         "status": json.dumps({"text": "Replay from a file"}),
@@ -92,7 +92,7 @@ def _data(text: str) -> dict[str, Any]:
         }
         for lane in drafted
     }
-    figures = {lane.name: lane_figures(text, lane.name) for lane in drafted if len(drafted) > 1}
+    figures = {lane.name: lane_figures(lines, lane.name) for lane in drafted if len(drafted) > 1}
     return {"values": values, "trees": trees, "lanes": figures}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glance.documents.intake import DocumentError
+from glance.machine import ran_out
 from glance.types import PromptError
 
 #: title of an error that crossed a process's border as a sentence that is fit for readers
@@ -61,7 +62,7 @@ def trouble_of(error: Exception) -> Trouble | None:
     """
     if isinstance(error, DocumentError | PromptError):
         return Trouble(str(error), "refused")
-    if isinstance(error, MemoryError) or _is_torch_memory(error):
+    if ran_out(error):
         return MEMORY
     title, text = str(getattr(error, "title", "")), str(getattr(error, "message", ""))
     if title == REFUSED:
@@ -71,11 +72,3 @@ def trouble_of(error: Exception) -> Trouble | None:
             if title.startswith(words) or text.startswith(words):
                 return trouble
     return None
-
-
-def _is_torch_memory(error: Exception) -> bool:
-    """Whether torch found no room, on a GPU or in the machine's memory."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    return "OutOfMemoryError" in names or (
-        isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
-    )

@@ -23,6 +23,14 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def ran_out(error: BaseException) -> bool:
+    """Whether Python or torch found no room, on a GPU or in the machine's memory."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return not names.isdisjoint(("MemoryError", "OutOfMemoryError")) or (
+        isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+    )
+
+
 def machine() -> dict[str, Any]:
     """Processor and cores, for the provenance of times."""
     return {"cpu": _cpu(), "cores": cores()}

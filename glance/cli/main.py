@@ -21,6 +21,7 @@ from glance.documents.intake.document import Crop
 from glance.documents.public_sets import SETS as PUBLIC_SETS
 from glance.drafters.load import NAMES, PLAIN, TEST_NAMES
 from glance.drafters.presets import PAPER
+from glance.machine import ran_out
 from glance.probes import NAMES as PROBES
 
 SPLITS = ("train", "validation", "test")
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{error.filename or 'A file'}: {error.strerror or error}.", file=sys.stderr)
         return 2
     except (MemoryError, RuntimeError) as error:
-        if not _no_memory(error):
+        if not ran_out(error):
             raise
         print("This does not fit into memory: take a smaller image or model.", file=sys.stderr)
         return 2
@@ -94,15 +95,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise  # a defect, not a message: only this package's own errors are plain sentences
         print(error, file=sys.stderr)
         return 2
-
-
-def _no_memory(error: Exception) -> bool:
-    """Python's, a graphics card's or the CPU's; torch may not be loaded, so they go by name."""
-    return (
-        isinstance(error, MemoryError)
-        or type(error).__name__ == "OutOfMemoryError"
-        or "DefaultCPUAllocator" in str(error)
-    )
 
 
 def build_parser() -> argparse.ArgumentParser:
